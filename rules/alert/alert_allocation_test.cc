@@ -12,11 +12,11 @@ namespace {
 TEST(AlertAllocation, SteadyStateDoesNotAllocate) {
   if (!kCountsAllocations) GTEST_SKIP() << "a sanitizer replaces the allocator";
   AlertScript s;
-  s.rule.hold = 1'000'000'000'000;
-  s.rule.keep_firing = 1'000'000'000'000;
+  s.rule.hold = Duration::Seconds(1000);
+  s.rule.keep_firing = Duration::Seconds(1000);
   s.rule.labels = {{"severity", "page"}, {"who", "{{ $labels.x }}"}};
   s.rule.annotations = {{"summary", "at {{ $value }}"}};
-  s.options.min_update_ns = s.options.max_update_ns = INT64_MAX;
+  s.options.min_update = s.options.max_update = Duration::Nanos(INT64_MAX);
   AlertState state = s.Make();
   std::vector<std::string> xs;
   for (int i = 0; i < 2000; ++i) xs.push_back(std::to_string(i));

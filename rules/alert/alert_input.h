@@ -7,6 +7,7 @@
 
 #include "rules/eval/vector.h"
 #include "rules/templates/template.h"
+#include "services/base/time.h"
 #include "services/model/eval_time.h"
 
 namespace pitwall::alert {
@@ -30,8 +31,8 @@ struct AlertOptions {
   size_t max_alerts = 10'000;
   size_t max_label_bytes = size_t{64} << 20;  // same for the alerts' labels (LabelBytes)
   bool report_pending = true;  // report kPending and kDropped, which do not cause events
-  int64_t min_update_ns = 60'000'000'000;   // minimum time between an event and kUpdated
-  int64_t max_update_ns = 300'000'000'000;  // time until kUpdated without a change
+  Duration min_update = Duration::Minutes(1);  // minimum time between an event and kUpdated
+  Duration max_update = Duration::Minutes(5);  // time until kUpdated without a change
 };
 
 }  // namespace pitwall::alert

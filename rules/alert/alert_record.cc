@@ -83,9 +83,9 @@ void SaveAlert(const Alert& a, LabelsWriter& labels, LabelsWriter& elements, Bin
   SaveEvalTime(out, a.active);
   SaveEvalTime(out, a.started);
   SaveEvalTime(out, a.last_seen);
-  out.I64(a.can_end_since);
+  out.I64(a.can_end_since.ns());
   out.U64(a.sequence);
-  out.I64(a.last_event_ns);
+  out.I64(a.last_event.ns());
   SaveAnnotations(a.text.annotations, out);
   out.U64(a.text.expanded_bits);
   out.Bool(a.text.stale);
@@ -103,9 +103,9 @@ Alert ReadAlert(LabelsReader& labels, LabelsReader& elements, BinaryReader& in) 
   a.active = ReadEvalTime(in);
   a.started = ReadEvalTime(in);
   a.last_seen = ReadEvalTime(in);
-  a.can_end_since = in.I64();
+  a.can_end_since = Position::FromNs(in.I64());
   a.sequence = in.U64();
-  a.last_event_ns = in.I64();
+  a.last_event = EventTime::FromNs(in.I64());
   a.text.annotations = ReadAnnotations(in);
   a.text.expanded_bits = in.U64();
   a.text.stale = in.Bool();

@@ -11,12 +11,11 @@
 #include "rules/alert/label_codec.h"
 #include "rules/alert/transition.h"
 #include "services/base/binary.h"
+#include "services/base/time.h"
 #include "services/model/eval_time.h"
 #include "services/model/labels.h"
 
 namespace pitwall::alert {
-
-inline constexpr int64_t kNever = INT64_MIN;
 
 using Annotations = std::vector<std::pair<std::string, std::string>>;
 
@@ -37,9 +36,9 @@ struct AlertCause {
 
 // Consecutive returns of an alert, for rules with `unsteady`. Saved by Recurrence.
 struct AlertReturns {
-  uint64_t times = 0;               // 1 if steady
-  int64_t since_ns = 0;             // start of the first occurrence
-  int64_t clear_since_ns = kNever;  // time since which an end has been due
+  uint64_t times = 0;                        // 1 if steady
+  EventTime since;                           // start of the first occurrence
+  EventTime clear_since = EventTime::Min();  // time since which an end has been due; Min() if never
 };
 
 // Elements of other results that belong to the alert.
@@ -55,8 +54,9 @@ struct AlertStep {
   uint64_t seen = 0;     // serial number of the last step in which expr had the alert
   uint32_t seen_at = 0;  // its element in that step
   enum class Fate { kStay, kEnd, kDrop } fate = Fate::kStay;
-  int64_t next_can_end_since = kNever;
-  int64_t next_clear_since_ns = kNever;
+  // New values of Alert::can_end_since and AlertReturns::clear_since.
+  Position next_can_end_since = Position::Min();
+  EventTime next_clear_since = EventTime::Min();
 };
 
 struct Alert {
@@ -65,9 +65,9 @@ struct Alert {
   bool firing = false;
   double value = 0;
   EvalTime active, started, last_seen;
-  int64_t can_end_since = kNever;  // start position of keep_firing_for
+  Position can_end_since = Position::Min();  // start of keep_firing_for; Min() if not started
   uint64_t sequence = 0;
-  int64_t last_event_ns = 0;
+  EventTime last_event;
   AlertText text;
   AlertCause cause;
   AlertReturns returns;

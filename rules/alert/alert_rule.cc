@@ -14,7 +14,7 @@ StatusOr<std::shared_ptr<const AlertRule>> AlertRule::Make(const plan::DomainPla
   out->alert_ = rule.alert;
   out->hold_ = rule.hold;
   out->keep_firing_ = rule.keep_firing;
-  out->unsteady_ns_ = rule.unsteady_ns;
+  out->unsteady_ = rule.unsteady;
   out->limit_ = limit;
   out->fold_ = rule.fold;
   out->least_is_worst_ = rule.comparison.least_is_worst;

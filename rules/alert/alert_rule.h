@@ -10,6 +10,7 @@
 #include "rules/plan/program/program.h"
 #include "rules/templates/template.h"
 #include "services/base/status.h"
+#include "services/base/time.h"
 
 namespace pitwall::alert {
 
@@ -30,9 +31,9 @@ class AlertRule {
 
   const std::string& name() const { return name_; }
   const std::string& alert() const { return alert_; }
-  int64_t hold() const { return hold_; }
-  int64_t keep_firing() const { return keep_firing_; }
-  int64_t unsteady_ns() const { return unsteady_ns_; }  // recurrence.h; 0 if disabled
+  Duration hold() const { return hold_; }
+  Duration keep_firing() const { return keep_firing_; }
+  Duration unsteady() const { return unsteady_; }  // recurrence.h; 0 if disabled
   uint32_t limit() const { return limit_; }
   bool labels_vary() const { return labels_vary_; }
   const std::vector<NamedTemplate>& labels() const { return labels_; }
@@ -46,7 +47,7 @@ class AlertRule {
 
  private:
   std::string name_, alert_;
-  int64_t hold_ = 0, keep_firing_ = 0, unsteady_ns_ = 0;
+  Duration hold_, keep_firing_, unsteady_;
   uint32_t limit_ = 0;
   bool labels_vary_ = false;
   std::vector<std::string> fold_;

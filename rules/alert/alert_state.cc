@@ -52,7 +52,7 @@ bool TakeElement(Alert& a, const AlertInput& input) {
 }  // namespace
 
 AlertState::AlertState(AlertRulePtr rule, AlertOptions options)
-    : options_(options), templates_(std::move(rule)), recurrence_(this->rule().unsteady_ns()) {
+    : options_(options), templates_(std::move(rule)), recurrence_(this->rule().unsteady()) {
   if (!this->rule().fold().empty()) {
     folded_ =
         std::make_unique<FoldedIssues>(this->rule().fold(), this->rule().least_is_worst(), options);
@@ -95,16 +95,17 @@ Status AlertState::Judge(const AlertInput& input) {
   for (const auto& alert : alerts_.alerts()) {
     Alert& a = *alert;
     AlertStep& step = a.step;
-    step.next_can_end_since = step.next_clear_since_ns = kNever;
+    step.next_can_end_since = Position::Min();
+    step.next_clear_since = EventTime::Min();
     step.fate = Fate::kStay;
     if (!elements_.Saw(a)) {
       if (!a.firing) {
         step.fate = Fate::kDrop;
       } else if (CanEnd(a, input)) {
         step.next_can_end_since =
-            a.can_end_since == kNever ? input.at.position.ns() : a.can_end_since;
-        if (input.at.position.ns() - step.next_can_end_since >= rule().keep_firing()) {
-          const bool stays = !LacksInput(a, input) && recurrence_.Holds(a, input.at.time.ns());
+            a.can_end_since == Position::Min() ? input.at.position : a.can_end_since;
+        if (input.at.position - step.next_can_end_since >= rule().keep_firing()) {
+          const bool stays = !LacksInput(a, input) && recurrence_.Holds(a, input.at.time);
           step.fate = stays ? Fate::kStay : Fate::kEnd;
         }
       }
@@ -140,7 +141,7 @@ void AlertState::Apply(const AlertInput& input, std::vector<Transition>* out) {
     if (seen) moved |= TakeElement(a, input);
     if (a.firing) {
       Update(a, input.at, out);
-    } else if ((input.at.position - a.active.position).ns() >= rule().hold()) {
+    } else if (input.at.position - a.active.position >= rule().hold()) {
       Fire(a, input.at, out);
     }
   }
@@ -154,7 +155,7 @@ void AlertState::End(Alert& a, const AlertInput& input, std::vector<Transition>*
     return;
   }
   const bool no_data = LacksInput(a, input);
-  if (!no_data) recurrence_.End(a, input.at.time.ns());
+  if (!no_data) recurrence_.End(a, input.at.time);
   ++a.sequence;
   templates_.Refresh(elements_.Saw(a), &a);
   Report(TransitionKind::kResolved, a, input.at, out);
@@ -170,7 +171,7 @@ void AlertState::Begin(ElementMatcher::Fresh& fresh, const AlertInput& input,
   a.value = input.expr->values[fresh.place];
   a.active = a.last_seen = input.at;
   a.place = fresh.place;
-  if (rule().hold() <= 0) {
+  if (rule().hold() <= Duration::Zero()) {
     Fire(a, input.at, out);
   } else if (options_.report_pending) {
     Report(TransitionKind::kPending, a, input.at, out);
@@ -182,24 +183,24 @@ void AlertState::Fire(Alert& a, const EvalTime& at, std::vector<Transition>* out
   alerts_.MarkFiring(&a);
   a.started = at;
   a.sequence = 1;
-  recurrence_.Begin(a, at.time.ns());
+  recurrence_.Begin(a, at.time);
   templates_.Expand(at, &a);
-  a.last_event_ns = at.time.ns();
+  a.last_event = at.time;
   a.cause.changed = false;
   Report(TransitionKind::kFound, a, at, out);
 }
 
 void AlertState::Update(Alert& a, const EvalTime& at, std::vector<Transition>* out) {
-  const int64_t quiet = at.time.ns() - a.last_event_ns;
-  if (quiet < options_.min_update_ns) return;
-  bool report = quiet >= options_.max_update_ns || a.cause.changed;
+  const Duration quiet = at.time - a.last_event;
+  if (quiet < options_.min_update) return;
+  bool report = quiet >= options_.max_update || a.cause.changed;
   const bool seen = elements_.Saw(a);
   // The text is expanded only if it may have changed. A new step or time alone is not a reason.
   if (templates_.annotations_vary() && report) a.text.stale = a.text.stale || seen;
   report |= templates_.Refresh(seen, &a);
   if (!report) return;
   ++a.sequence;
-  a.last_event_ns = at.time.ns();
+  a.last_event = at.time;
   a.cause.changed = false;
   Report(TransitionKind::kUpdated, a, at, out);
 }

@@ -26,7 +26,7 @@ TEST(AlertState, WithoutFor_FiresImmediately) {
 
 TEST(AlertState, ForCountsFromFirstTick) {
   AlertScript s;
-  s.rule.hold = 20 * kSecond;
+  s.rule.hold = Duration::Seconds(20);
   s.Run({{0, "1=5", "pending 1=5 since 0"},
          {10, "1=6", ""},
          {19, "1=6", ""},
@@ -41,8 +41,8 @@ TEST(AlertState, ForCountsFromFirstTick) {
 
 TEST(AlertState, KeepFiringForDelaysEnd) {
   AlertScript s;
-  s.rule.hold = 10 * kSecond;
-  s.rule.keep_firing = 20 * kSecond;
+  s.rule.hold = Duration::Seconds(10);
+  s.rule.keep_firing = Duration::Seconds(20);
   s.Run({{0, "1=5", "pending 1=5 since 0"},
          {10, "1=5", "found 1=5 since 0 fired 10 #1"},
          {20, "", ""},
@@ -65,7 +65,7 @@ TEST(AlertState, EndReasonDependsOnRemainingInput) {
 
 TEST(AlertState, EndReasonIsDeterminedAtEndTick) {
   AlertScript s;
-  s.rule.keep_firing = 20 * kSecond;
+  s.rule.keep_firing = Duration::Seconds(20);
   s.Run({{0, "1=5", "found 1=5 since 0 fired 0 #1", "1"},
          {10, "", "", "1"},
          {30, "", "resolved 1=5 since 0 fired 0 #2 no_data", ""}});
@@ -94,7 +94,7 @@ TEST(AlertState, HysteresisWithoutComparisonWaitsForClear) {
 
 TEST(AlertState, KeepFiringForCountsWhileClearHolds) {
   AlertScript s;
-  s.rule.keep_firing = 20 * kSecond;
+  s.rule.keep_firing = Duration::Seconds(20);
   s.Run({{0, "1=9", "found 1=9 since 0 fired 0 #1", "1", ""},
          {10, "", "", "1", "1"},  // could end: the count starts
          {20, "", "", "1", ""},   // could not end: the count stops
@@ -106,8 +106,8 @@ TEST(AlertState, KeepFiringForCountsWhileClearHolds) {
 TEST(AlertState, ChangedBindingDoesNotAffectAlerts) {
   AlertScript s;
   s.other_binding_each_tick = true;
-  s.rule.hold = 20 * kSecond;
-  s.rule.keep_firing = 10 * kSecond;
+  s.rule.hold = Duration::Seconds(20);
+  s.rule.keep_firing = Duration::Seconds(10);
   s.Run({{0, "1=5 3=1", "pending 1=5 since 0; pending 3=1 since 0", "1 2 3"},
          {10, "1=5 3=2", "", "1 2 3"},
          {20, "1=5", "found 1=5 since 0 fired 20 #1; dropped 3=2 since 0", "1 2 3"},
@@ -142,7 +142,7 @@ TEST(AlertState, FullLabelSetIdentifiesAlert) {
   // A different severity is a different alert, as in Prometheus: the old alert ends, and the new
   // one waits for its `for`.
   AlertScript s;
-  s.rule.hold = 10 * kSecond;
+  s.rule.hold = Duration::Seconds(10);
   s.rule.labels = {{"severity", "{{ if gt $value 90.0 }}critical{{ else }}warning{{ end }}"}};
   s.Run({{0, "1=5", "pending 1=5 since 0"},
          {10, "1=5", "found 1=5 since 0 fired 10 #1"},
@@ -153,7 +153,7 @@ TEST(AlertState, FullLabelSetIdentifiesAlert) {
 
 TEST(AlertState, DuplicateLabels_FailWithoutEffect) {
   AlertScript s;
-  s.rule.hold = 10 * kSecond;
+  s.rule.hold = Duration::Seconds(10);
   s.rule.labels = {{"x", "same"}};
   const std::string error =
       "vector contains metrics with the same labelset after applying alert labels";
@@ -175,14 +175,14 @@ TEST(AlertState, ExceededLimits_FailWithoutEffect) {
   AlertScript hard;
   hard.options.max_alerts = 1;
   hard.limit = 5;
-  hard.rule.keep_firing = 100 * kSecond;
+  hard.rule.keep_firing = Duration::Seconds(100);
   hard.Run({{0, "1", "found 1=1 since 0 fired 0 #1"},
             {10, "2", "exceeded limit of 1 with 2 alerts"}});  // the kept alert counts
 }
 
 TEST(AlertState, ActiveReturnsPrometheusSeries) {
   AlertScript s;
-  s.rule.hold = 10 * kSecond;
+  s.rule.hold = Duration::Seconds(10);
   s.rule.labels = {{"severity", "page"}};
   AlertState state = s.Make();
   EXPECT_TRUE(state.IsEmpty());
@@ -229,7 +229,7 @@ TEST(AlertState, EmptyExpandedLabelIsUnexpandedInSeries) {
 
 TEST(AlertState, EndAllEndsFiringAndDropsPending) {
   AlertScript s;
-  s.rule.hold = 10 * kSecond;
+  s.rule.hold = Duration::Seconds(10);
   AlertState state = s.Make();
   const auto column = ColumnOfX({"1", "2"}, "a");
   std::vector<Transition> out;

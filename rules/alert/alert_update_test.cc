@@ -32,7 +32,7 @@ TEST(AlertUpdate, ChangedTextIsReportedAtMostOncePerMinute) {
 TEST(AlertUpdate, FinalTextIsFromTickThatSawAlertLast) {
   AlertScript s;
   s.rule.annotations = {{"summary", "at {{ $value }}"}};
-  s.rule.keep_firing = 20 * kSecond;
+  s.rule.keep_firing = Duration::Seconds(20);
   for (const bool reload : {false, true}) {
     AlertState state = s.Make();
     const auto column = ColumnOfX({"1"}, "a");
@@ -118,7 +118,7 @@ TEST(AlertUpdate, EndBetweenTicksKeepsText) {
 TEST(AlertUpdate, OpenAlertIsUpdatedEveryFiveMinutes) {
   AlertScript s;
   s.rule.annotations = {{"summary", "constant"}};
-  s.rule.keep_firing = 1000 * kSecond;
+  s.rule.keep_firing = Duration::Seconds(1000);
   s.Run({{0, "1=5", "found 1=5 since 0 fired 0 #1"},
          {299, "1=6", ""},
          {300, "1=7", "updated 1=7 since 0 fired 0 #2"},
@@ -129,7 +129,7 @@ TEST(AlertUpdate, OpenAlertIsUpdatedEveryFiveMinutes) {
 
 TEST(AlertUpdate, PendingAlertIsNotUpdated) {
   AlertScript s;
-  s.rule.hold = 1000 * kSecond;
+  s.rule.hold = Duration::Seconds(1000);
   s.rule.annotations = {{"summary", "{{ $value }}"}};
   s.Run({{0, "1=5", "pending 1=5 since 0"}, {400, "1=6", ""}, {800, "1=7", ""}});
 }
@@ -309,10 +309,10 @@ TEST(AlertUpdate, RandomWalkMatchesPrometheusEval) {
   size_t events = 0;
   for (int round = 0; round < 50; ++round) {
     AlertScript s;
-    s.rule.hold = static_cast<int64_t>(random() % 4) * 10 * kSecond;
-    s.rule.keep_firing = static_cast<int64_t>(random() % 4) * 10 * kSecond;
-    s.options.min_update_ns = s.options.max_update_ns = INT64_MAX;
-    NaiveAlerts naive(s.rule.hold, s.rule.keep_firing);
+    s.rule.hold = Duration::Seconds(static_cast<int64_t>(random() % 4) * 10);
+    s.rule.keep_firing = Duration::Seconds(static_cast<int64_t>(random() % 4) * 10);
+    s.options.min_update = s.options.max_update = Duration::Nanos(INT64_MAX);
+    NaiveAlerts naive(s.rule.hold.ns(), s.rule.keep_firing.ns());
     AlertState state = s.Make();
     std::vector<std::string> xs;
     for (int i = 0; i < 20; ++i) xs.push_back(std::to_string(i));

@@ -183,7 +183,7 @@ TEST(Planner, ShareOverTimeUsesLookbackOrStep) {
   }
   EXPECT_TRUE(found);
   EXPECT_EQ(domain.subqueries[0].demands.demands[0].lookback, 20 * kSecond);
-  EXPECT_EQ(domain.subqueries[0].reach, 620 * kSecond);
+  EXPECT_EQ(domain.subqueries[0].reach, Duration::Seconds(620));
 }
 
 TEST(Planner, PlansFunctionsOfInstantVectors) {
@@ -364,14 +364,14 @@ TEST(Planner, PlansDomainsGroupsAndDefaults) {
   const Group& group = program.domains[0].groups[0];
   EXPECT_EQ(group.name, "a/time");
   EXPECT_TRUE(group.align_job);
-  EXPECT_EQ(group.interval, 10 * kSecond);
-  EXPECT_EQ(group.lookback, 60 * kSecond);
+  EXPECT_EQ(group.interval, Duration::Seconds(10));
+  EXPECT_EQ(group.lookback, Duration::Seconds(60));
   EXPECT_EQ(group.limit, 3U);
   const Rule& rule = group.rules[0];
   EXPECT_EQ(rule.name, "a/time/T");
   EXPECT_EQ(rule.file, "y/a.yaml");
-  EXPECT_EQ(rule.hold, 30 * kSecond);
-  EXPECT_EQ(rule.keep_firing, 60 * kSecond);
+  EXPECT_EQ(rule.hold, Duration::Seconds(30));
+  EXPECT_EQ(rule.keep_firing, Duration::Seconds(60));
   EXPECT_NE(rule.clear, kNoNode);
   EXPECT_EQ(rule.scope, AlertScope::kAttempt);
   ASSERT_EQ(rule.labels.size(), 2U);
@@ -381,12 +381,12 @@ TEST(Planner, PlansDomainsGroupsAndDefaults) {
   EXPECT_EQ(program.domains[0].demands.demands[rule.needs[0].demand].kind, WindowKind::kInstant);
   EXPECT_TRUE(program.domains[0].demands.demands[rule.needs[0].demand].align_job);
   EXPECT_EQ(group.rules[1].name, "a/time/T#2");
-  EXPECT_EQ(program.domains[0].groups[1].interval, kDefaultInterval);
+  EXPECT_EQ(program.domains[0].groups[1].interval, Duration::Nanos(kDefaultInterval));
   EXPECT_EQ(program.domains[0].groups[1].rules[0].kind, RuleKind::kRecord);
   const Group& steps = program.domains[1].groups[0];
-  EXPECT_EQ(steps.interval, kDefaultStepInterval);
-  EXPECT_EQ(steps.lookback, kDefaultStepLookback);
-  EXPECT_EQ(steps.rules[0].hold, StepPosition(5));
+  EXPECT_EQ(steps.interval, Duration::Nanos(kDefaultStepInterval));
+  EXPECT_EQ(steps.lookback, Duration::Nanos(kDefaultStepLookback));
+  EXPECT_EQ(steps.rules[0].hold, 5 * kStepLength);
   EXPECT_EQ(steps.rules[0].scope, AlertScope::kAttempt);
   EXPECT_EQ(program.domains[1].demands.demands[0].range, StepPosition(10));
 }

@@ -16,7 +16,8 @@ namespace {
 StatusOr<QueryProgram> Compile(const lang::Source& source, lang::ExprPtr expr,
                                const QueryOptions& options, bool stored, lang::Diagnostics own,
                                lang::Diagnostics* diagnostics) {
-  if (options.interval <= 0 || options.lookback <= 0 || options.subquery_interval <= 0) {
+  if (options.interval <= Duration::Zero() || options.lookback <= Duration::Zero() ||
+      options.subquery_interval <= Duration::Zero()) {
     return InvalidArgument("query intervals must be greater than 0");
   }
   lang::RuleText rule;
@@ -32,16 +33,16 @@ StatusOr<QueryProgram> Compile(const lang::Source& source, lang::ExprPtr expr,
   file->pack = "query";
   lang::GroupText group;
   group.name = "query";
-  group.interval = options.interval;
+  group.interval = options.interval.ns();
   group.align_job = true;
-  group.lookback = options.lookback;
+  group.lookback = options.lookback.ns();
   group.rules.push_back(std::move(rule));
   file->groups.push_back(std::move(group));
 
   if (!own.HasErrors()) {
     check::CheckOptions check;
-    check.default_interval = options.subquery_interval;
-    check.default_lookback = options.lookback;
+    check.default_interval = options.subquery_interval.ns();
+    check.default_lookback = options.lookback.ns();
     check.default_step_interval = kDefaultStepInterval;
     check.default_step_lookback = kDefaultStepLookback;
     check.stored_samples = stored;

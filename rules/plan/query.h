@@ -11,15 +11,16 @@
 #include "rules/plan/compile.h"
 #include "rules/plan/program/program.h"
 #include "services/base/status.h"
+#include "services/base/time.h"
 
 namespace pitwall::plan {
 
 struct QueryOptions {
   // Interval between ticks, counted from `origin` (see SeriesStore::SetOrigin); > 0.
-  int64_t interval = kDefaultInterval;
-  int64_t lookback = kDefaultLookback;
+  Duration interval = Duration::Nanos(kDefaultInterval);
+  Duration lookback = Duration::Nanos(kDefaultLookback);
   // Default step of subqueries.
-  int64_t subquery_interval = kDefaultInterval;
+  Duration subquery_interval = Duration::Nanos(kDefaultInterval);
 };
 
 struct QueryProgram {

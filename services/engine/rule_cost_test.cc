@@ -78,10 +78,11 @@ TEST(RuleCost, EstimateMatchesStoreAllocations) {
           "double_exponential_smoothing(m[5m], 0.5, 0.5)", "avg_over_time(m[100 samples])",
           "robust_deriv(m[5m])", "histogram_over_time(m[1m], 0, 1, 200)"}) {
       const plan::ProgramPtr program = Record(expr);
-      const double estimate = plan::EstimateCost(*program, {.sample_interval = apart})
-                                  .rules.at(0)
-                                  .windows.at(0)
-                                  .state_bytes;
+      const double estimate =
+          plan::EstimateCost(*program, {.sample_interval = Duration::Nanos(apart)})
+              .rules.at(0)
+              .windows.at(0)
+              .state_bytes;
       const double measured = Measured(program, apart) - base;
       std::printf("%-46s every %4d ms: estimate %7.0f, measured %7.0f bytes a series\n", expr,
                   static_cast<int>(apart / 1'000'000), estimate, measured);

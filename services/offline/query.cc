@@ -81,7 +81,8 @@ StatusOr<QueryAnswer> RunLive(const std::vector<QuerySeries>& series, const Quer
   QueryAnswer answer;
   ASSIGN_OR_RETURN(
       const plan::QueryProgram compiled,
-      plan::CompileQuery(query.expr, {query.step, query.lookback, query.subquery_interval}));
+      plan::CompileQuery(query.expr, {Duration::Nanos(query.step), Duration::Nanos(query.lookback),
+                                      Duration::Nanos(query.subquery_interval)}));
   if (compiled.scalar) answer.type = QueryType::kScalar;
   const plan::DomainPlan& domain = compiled.program->domains[0];
   const plan::NodeId root = domain.groups[0].rules[0].expr;
@@ -93,7 +94,7 @@ StatusOr<QueryAnswer> RunLive(const std::vector<QuerySeries>& series, const Quer
   ASSIGN_OR_RETURN(const std::vector<Point> points, Points(series, &store));
   // Subqueries look back beyond the first tick, so their steps start at the first sample.
   int64_t from = query.start - 1;
-  for (const plan::Subquery& subquery : domain.subqueries) from -= subquery.reach;
+  for (const plan::Subquery& subquery : domain.subqueries) from -= subquery.reach.ns();
   if (!points.empty()) from = std::min(from, points.front().position - 1);
   store.SetOrigin(Position::FromNs(query.start));
   subqueries.SetOrigin(Position::FromNs(query.start));

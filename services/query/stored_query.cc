@@ -171,9 +171,11 @@ StatusOr<StoredQuery> StoredQuery::Make(std::string_view text, const QuerySpan& 
     planned->depth = depth;
     planned->node = std::move(call);
   }
-  ASSIGN_OR_RETURN(const plan::QueryProgram compiled,
-                   plan::CompileStoredQuery(source, std::move(planned),
-                                            {span.step, span.lookback, span.subquery_interval}));
+  ASSIGN_OR_RETURN(
+      const plan::QueryProgram compiled,
+      plan::CompileStoredQuery(source, std::move(planned),
+                               {Duration::Nanos(span.step), Duration::Nanos(span.lookback),
+                                Duration::Nanos(span.subquery_interval)}));
   plan->program = compiled.program;
   plan->type = matrix            ? AnswerType::kMatrix
                : compiled.scalar ? AnswerType::kScalar
@@ -222,8 +224,8 @@ Status StoredQuery::Plan::FindNeeds() {
   for (size_t k = subqueries; k-- > 0;) {
     const std::vector<Interval> spans = subquery_spans[k];
     for (const Interval& one : spans) {
-      const int64_t first = NextAfter(one.from, all.subqueries[k].step);
-      const int64_t last = FloorTo(one.to, all.subqueries[k].step);
+      const int64_t first = NextAfter(one.from, all.subqueries[k].step.ns());
+      const int64_t last = FloorTo(one.to, all.subqueries[k].step.ns());
       if (first <= last) mark(all.subqueries[k].expr, first, last);
     }
   }
@@ -313,10 +315,11 @@ class Execution {
 
   Status RunOne(size_t k, const std::vector<Interval>& spans) {
     const plan::Subquery& subquery = domain().subqueries[k];
+    const int64_t step = subquery.step.ns();
     Collector collector = MakeCollector();
     for (const Interval& one : spans) {
-      const int64_t last = FloorTo(one.to, subquery.step);
-      for (int64_t tick = NextAfter(one.from, subquery.step); tick <= last; tick += subquery.step) {
+      const int64_t last = FloorTo(one.to, step);
+      for (int64_t tick = NextAfter(one.from, step); tick <= last; tick += step) {
         if (evaluations_left_-- == 0)
           return ResourceExhausted(
               "the subqueries of this query have too many steps; use longer steps or shorter "

@@ -111,13 +111,13 @@ void FoldedIssues::Step(const Alerts& alerts, std::vector<Transition>& happened,
     }
     ++it;
     const bool news = Follow(&issue);
-    const int64_t quiet = at.time.ns() - issue.last_event_ns;
+    const Duration quiet = at.time - issue.last_event;
     const bool fresh = issue.sequence == 0;
-    if (!fresh && (quiet < options_.min_update_ns ||
-                   !(news || issue.root_cause_changed || quiet >= options_.max_update_ns)))
+    if (!fresh && (quiet < options_.min_update ||
+                   !(news || issue.root_cause_changed || quiet >= options_.max_update)))
       continue;
     ++issue.sequence;
-    issue.last_event_ns = at.time.ns();
+    issue.last_event = at.time;
     issue.root_cause_changed = false;
     issue.reported_count = issue.summary.count;
     issue.annotations = issue.leads->text.annotations;
@@ -173,7 +173,7 @@ void FoldedIssues::Save(BinaryWriter& out) const {
     SaveEvalTime(out, issue.started);
     SaveEvalTime(out, issue.last_seen);
     out.U64(issue.sequence);
-    out.I64(issue.last_event_ns);
+    out.I64(issue.last_event.ns());
     labels.Write(issue.lead);
     labels.Write(issue.element);
     out.Double(issue.value);
@@ -199,7 +199,7 @@ void FoldedIssues::Restore(BinaryReader& in) {
     issue.started = ReadEvalTime(in);
     issue.last_seen = ReadEvalTime(in);
     issue.sequence = in.U64();
-    issue.last_event_ns = in.I64();
+    issue.last_event = EventTime::FromNs(in.I64());
     issue.lead = labels.Read();
     issue.element = labels.Read();
     issue.value = in.Double();

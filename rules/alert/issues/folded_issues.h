@@ -44,7 +44,7 @@ class FoldedIssues {
   struct Issue {
     EvalTime active, started, last_seen;
     uint64_t sequence = 0;
-    int64_t last_event_ns = 0;
+    EventTime last_event;
     Labels lead;     // labels of the leading alert
     Labels element;  // element of the leading alert
     double value = 0;

@@ -141,7 +141,7 @@ TEST_F(FoldedIssuesTest, NamesAtMostTenElementsAndCountsAll) {
 
 // Each element has its own `for`, so elements that alternate do not fire.
 TEST_F(FoldedIssuesTest, EachElementHasItsOwnFor) {
-  rule_.hold = 2 * kTickNs;
+  rule_.hold = Duration::Nanos(2 * kTickNs);
   EXPECT_EQ(Tick(1, {{0, 1}}), Lines{});
   EXPECT_EQ(Tick(2, {{1, 1}}), Lines{});
   EXPECT_EQ(Tick(3, {{2, 1}}), Lines{});

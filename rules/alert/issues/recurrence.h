@@ -1,5 +1,6 @@
-// Alerts of one rule that return soon after their end (`unsteady`). The second and all later
-// occurrences form one issue, which ends when the alert has been clear for the time in `unsteady`.
+// Alerts of one rule that return soon after their end (`unsteady`, event time on both clocks). The
+// second and all later occurrences form one issue, which ends when the alert has been clear for the
+// time in `unsteady`.
 //
 // The first issue ends normally, and its end is stored for that time. If the same alert fires again
 // before then, it is unsteady from its start. An unsteady alert ends only after it has been clear
@@ -17,30 +18,31 @@
 #include <vector>
 
 #include "services/base/binary.h"
+#include "services/base/time.h"
 #include "services/model/labels.h"
 
 namespace pitwall::alert {
 
 struct Alert;
 
-// Times are event times in ns on both clocks. Not thread-safe.
+// Not thread-safe.
 class Recurrence {
  public:
   // Maximum number of stored ends. Above the limit, the oldest is evicted.
   static constexpr size_t kMaxEnds = 10'000;
 
   // 0 means that alerts are never unsteady.
-  explicit Recurrence(int64_t within_ns) : within_ns_(within_ns) {}
-  bool on() const { return within_ns_ > 0; }
+  explicit Recurrence(Duration within) : within_(within) {}
+  bool on() const { return within_ > Duration::Zero(); }
 
   // Records that the alert starts firing.
-  void Begin(Alert& alert, int64_t now_ns);
+  void Begin(Alert& alert, EventTime now);
   // Returns whether an alert that is due to end must stay. Changes only the alert's scratch state.
-  bool Holds(Alert& alert, int64_t now_ns) const;
+  bool Holds(Alert& alert, EventTime now) const;
   // Records that the alert stays after the tick. `seen` means that expr contains it.
   static void Stay(Alert& alert, bool seen);
   // Records that the alert ends as cleared.
-  void End(const Alert& alert, int64_t now_ns);
+  void End(const Alert& alert, EventTime now);
   void Clear();
 
   // Adds a prefix such as "Unsteady, 3 times since 09:12:04 UTC: " to the summary of an unsteady
@@ -53,16 +55,16 @@ class Recurrence {
 
  private:
   struct Ended {
-    int64_t at_ns = 0;
-    int64_t since_ns = 0;
+    EventTime at;
+    EventTime since;
     uint64_t times = 0;
   };
 
   void Forget(const Labels& labels);
 
-  int64_t within_ns_;
+  Duration within_;
   std::map<Labels, Ended> ends_;
-  std::set<std::pair<int64_t, Labels>> by_age_;  // (at_ns, labels) of ends_.
+  std::set<std::pair<EventTime, Labels>> by_age_;  // (at, labels) of ends_.
 };
 
 }  // namespace pitwall::alert

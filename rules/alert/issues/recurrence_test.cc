@@ -12,7 +12,7 @@ constexpr int64_t kOneSecond = 1'000'000'000;
 
 AlertScript Unsteady(int64_t seconds) {
   AlertScript script;
-  script.rule.unsteady_ns = seconds * kOneSecond;
+  script.rule.unsteady = Duration::Seconds(seconds);
   return script;
 }
 
@@ -50,8 +50,8 @@ TEST(Recurrence, EachAlertIsCountedSeparately) {
 
 TEST(Recurrence, CountsFromEndDeterminedByForAndKeepFiring) {
   AlertScript s = Unsteady(50);
-  s.rule.hold = 10 * kOneSecond;
-  s.rule.keep_firing = 20 * kOneSecond;
+  s.rule.hold = Duration::Seconds(10);
+  s.rule.keep_firing = Duration::Seconds(20);
   s.Run({{0, "1=5", "pending 1=5 since 0"},
          {10, "1=5", "found 1=5 since 0 fired 10 #1"},
          {20, "", ""},
@@ -92,7 +92,7 @@ TEST(Recurrence, HysteresisRestartsWaitWhenNotClear) {
 TEST(Recurrence, SummaryCountsReturns) {
   AlertScript s = Unsteady(100);
   s.rule.annotations = {{"summary", "hot", {}}, {"description", "so hot", {}}};
-  s.options.min_update_ns = 0;
+  s.options.min_update = Duration::Zero();
   AlertState state = s.Make();
   const eval::LabelColumnPtr column = ColumnOfX({"1"}, "a");
   std::vector<std::string> said;
@@ -144,7 +144,7 @@ TEST(Recurrence, EndAllDropsStoredEnds) {
 }
 
 TEST(Recurrence, TooManyEnds_EvictsOldest) {
-  Recurrence recurrence(100 * kOneSecond);
+  Recurrence recurrence(Duration::Seconds(100));
   const auto labels = [](size_t i) { return Labels({{"x", Cat(i)}}); };
   std::string ends;
   {  // Saves the maximum number of ends, as another instance would.
@@ -164,12 +164,12 @@ TEST(Recurrence, TooManyEnds_EvictsOldest) {
   ASSERT_TRUE(in.Finish("ends").ok());
   Alert one_more;
   one_more.labels = labels(Recurrence::kMaxEnds);
-  recurrence.Begin(one_more, 0);
-  recurrence.End(one_more, 2 * kOneSecond);
+  recurrence.Begin(one_more, EventTime());
+  recurrence.End(one_more, EventTime::FromNs(2 * kOneSecond));
   const auto times = [&](size_t i) {
     Alert alert;
     alert.labels = labels(i);
-    recurrence.Begin(alert, 3 * kOneSecond);
+    recurrence.Begin(alert, EventTime::FromNs(3 * kOneSecond));
     return alert.returns.times;
   };
   EXPECT_EQ(times(0), 1u);

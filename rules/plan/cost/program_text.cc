@@ -13,12 +13,11 @@
 namespace pitwall::plan {
 namespace {
 
-std::string Length(const ClockSpec& clock, int64_t positions) {
-  if (clock.step)
-    return Cat(FormatDouble(static_cast<double>(positions) / static_cast<double>(kStepUnit)),
-               " steps");
-  return IsWholeMillis(positions) ? FormatDuration(positions)
-                                  : Cat(FormatDouble(static_cast<double>(positions) / 1e9), "s");
+std::string Length(const ClockSpec& clock, Duration length) {
+  const auto nanos = static_cast<double>(length.ns());
+  if (clock.step) return Cat(FormatDouble(nanos / static_cast<double>(kStepLength.ns())), " steps");
+  return IsWholeMillis(length.ns()) ? FormatDuration(length.ns())
+                                    : Cat(FormatDouble(nanos / 1e9), "s");
 }
 
 // Renders a selector as PromQL: name{matchers}.
@@ -45,10 +44,10 @@ std::string WindowText(const DomainPlan& domain, const WindowCost& window) {
                                                : Cat("subquery ", window.ref.source - 1));
   switch (demand.kind) {
     case WindowKind::kInstant:
-      CatTo(out, ", look-back ", Length(clock, demand.lookback));
+      CatTo(out, ", look-back ", Length(clock, Duration::Nanos(demand.lookback)));
       break;
     case WindowKind::kTime:
-      CatTo(out, " over ", Length(clock, demand.range));
+      CatTo(out, " over ", Length(clock, Duration::Nanos(demand.range)));
       break;
     case WindowKind::kSamples:
       CatTo(out, " over ", demand.range, " samples");
@@ -62,7 +61,7 @@ std::string WindowText(const DomainPlan& domain, const WindowCost& window) {
       break;
   }
   if (!demand.arguments.empty()) CatTo(out, ", with ", demand.arguments);
-  if (demand.offset > 0) CatTo(out, ", offset ", Length(clock, demand.offset));
+  if (demand.offset > 0) CatTo(out, ", offset ", Length(clock, Duration::Nanos(demand.offset)));
   const DemandCost& cost = window.shape;
   CatTo(out, ": ", cost.family, cost.rescans ? ", rescan" : ", incremental");
   if (cost.panes > 0) {
@@ -96,10 +95,11 @@ void ExplainRule(const DomainPlan& domain, const RuleCost& cost, const WindowUse
         rule.file, ":", rule.line, ")\n");
   CatTo(*out, "      expr: ", node(rule.expr), "\n");
   if (rule.clear != kNoNode) CatTo(*out, "      clear: ", node(rule.clear), "\n");
-  if (rule.hold > 0) CatTo(*out, "      for: ", Length(clock, rule.hold), "\n");
-  if (rule.keep_firing > 0)
+  if (rule.hold > Duration::Zero()) CatTo(*out, "      for: ", Length(clock, rule.hold), "\n");
+  if (rule.keep_firing > Duration::Zero())
     CatTo(*out, "      keep firing for: ", Length(clock, rule.keep_firing), "\n");
-  if (rule.unsteady_ns > 0) CatTo(*out, "      unsteady: ", FormatDuration(rule.unsteady_ns), "\n");
+  if (rule.unsteady > Duration::Zero())
+    CatTo(*out, "      unsteady: ", FormatDuration(rule.unsteady.ns()), "\n");
   if (rule.kind == RuleKind::kAlert) {
     if (!rule.fold.empty()) CatTo(*out, "      fold: ", Join(rule.fold, ", "), "\n");
     CatTo(*out, "      scope: ", rule.scope == AlertScope::kAttempt ? "attempt" : "job", "\n");
@@ -130,7 +130,7 @@ void ExplainRule(const DomainPlan& domain, const RuleCost& cost, const WindowUse
     CatTo(*out, "      window ", window.ref.source == 0 ? "" : Cat(window.ref.source - 1, "/"),
           window.ref.demand, ": ", WindowText(domain, window), "; ",
           FormatBytes(window.state_bytes), ", ",
-          FormatNanos(window.ns_per_second * static_cast<double>(cost.group->interval) / 1e9));
+          FormatNanos(window.ns_per_second * static_cast<double>(cost.group->interval.ns()) / 1e9));
     if (shared > 1) CatTo(*out, ", shared by ", shared, " rules");
     *out += "\n";
   }

@@ -171,7 +171,7 @@ class ElementCount {
 // Visits all dependencies of some nodes, including subqueries, once each.
 class RuleWalk {
  public:
-  RuleWalk(const DomainPlan& domain, const CostOptions& options, int64_t interval, RuleCost* cost)
+  RuleWalk(const DomainPlan& domain, const CostOptions& options, Duration interval, RuleCost* cost)
       : domain_(domain),
         options_(options),
         rule_interval_(interval),
@@ -205,9 +205,9 @@ class RuleWalk {
   }
 
  private:
-  static double Seconds(int64_t positions) { return static_cast<double>(positions) / kUnit; }
+  static double Seconds(Duration length) { return static_cast<double>(length.ns()) / kUnit; }
 
-  void Visit(NodeId id, int64_t interval, int depth) {
+  void Visit(NodeId id, Duration interval, int depth) {
     if (!seen_.insert({id.value(), interval}).second) return;
     const Node& node = domain_.nodes[id.index()];
     nodes_ += NodeWork(domain_, node) * elements_.OfInputs(node);
@@ -241,10 +241,10 @@ class RuleWalk {
     SubqueryCost& cost = subqueries_[index];
     cost.index = index;
     cost.depth = std::max(cost.depth, depth);
-    cost.evaluations = std::max(
-        cost.evaluations, static_cast<double>(window.range) / static_cast<double>(subquery.step));
+    cost.evaluations = std::max(cost.evaluations, static_cast<double>(window.range) /
+                                                      static_cast<double>(subquery.step.ns()));
     cost.evaluations_per_tick =
-        static_cast<double>(rule_interval_) / static_cast<double>(subquery.step);
+        static_cast<double>(rule_interval_.ns()) / static_cast<double>(subquery.step.ns());
     const double outer = std::exchange(nodes_, 0);
     Visit(subquery.expr, subquery.step, depth);
     cost.ns_per_second += nodes_ / Seconds(subquery.step);
@@ -256,24 +256,24 @@ class RuleWalk {
     WindowCost cost;
     cost.ref = ref;
     cost.shape = CostOf(demand);
-    const int64_t apart = ref.source > 0               ? domain_.subqueries[ref.source - 1].step
-                          : domain_.demands.clock.step ? kStepUnit
-                                                       : options_.sample_interval;
+    const Duration apart = ref.source > 0               ? domain_.subqueries[ref.source - 1].step
+                           : domain_.demands.clock.step ? kStepLength
+                                                        : options_.sample_interval;
     const double range = static_cast<double>(demand.range);
     cost.samples = demand.kind == WindowKind::kSamples || demand.kind == WindowKind::kFirst ? range
-                   : demand.kind == WindowKind::kTime ? range / static_cast<double>(apart)
+                   : demand.kind == WindowKind::kTime ? range / static_cast<double>(apart.ns())
                                                       : 1;
     const WindowState state = WindowStateOf(demand.kind, demand.function);
     // A window that keeps all samples stores no other state.
     if (KeepsSamples(state))
       cost.samples = std::min(cost.samples, static_cast<double>(kMaxKeptSamples));
     const double held =
-        cost.samples + static_cast<double>(demand.offset) / static_cast<double>(apart);
+        cost.samples + static_cast<double>(demand.offset) / static_cast<double>(apart.ns());
     cost.state_bytes = WindowStateBytes(state, static_cast<double>(cost.shape.panes), held);
     const WindowWork work = WorkOf(demand, state);
     const auto buckets = buckets_.find(ref);
     const double more = buckets == buckets_.end() ? 0 : buckets->second - 1;
-    const int64_t interval = std::max<int64_t>(demand.interval, 1);
+    const Duration interval = Duration::Nanos(std::max<int64_t>(demand.interval, 1));
     cost.ns_per_second =
         work.sample / Seconds(apart) + (work.read + work.walk * cost.samples +
                                         PairsWork(demand, cost.samples) + kBucketWork * more) /
@@ -288,7 +288,7 @@ class RuleWalk {
 
   const DomainPlan& domain_;
   const CostOptions& options_;
-  const int64_t rule_interval_;
+  const Duration rule_interval_;
   RuleCost* cost_;
   double nodes_ = 0;
   double results_ = 0;
@@ -296,7 +296,7 @@ class RuleWalk {
   LabelGrowth labels_;
   std::set<uint32_t> named_;             // nodes whose labels were already counted
   std::map<DemandRef, double> buckets_;  // number of values per series of a window
-  std::set<std::pair<uint32_t, int64_t>> seen_;
+  std::set<std::pair<uint32_t, Duration>> seen_;
   std::set<DemandRef> demands_;
   std::map<uint32_t, SubqueryCost> subqueries_;
 };
@@ -383,7 +383,7 @@ DemandCost CostOf(const Demand& demand) {
   if (demand.interval > 0 && (demand.kind == WindowKind::kTime ||
                               (demand.kind == WindowKind::kInstant && demand.offset > 0))) {
     const WindowShape shape = ShapeOf(demand, Position());
-    cost.pane = shape.grid.length.ns();
+    cost.pane = shape.grid.length;
     cost.panes = shape.panes.Reach();
     cost.paired = shape.grid.cut != Duration::Zero();
   }

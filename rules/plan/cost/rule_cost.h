@@ -18,13 +18,14 @@
 namespace pitwall::plan {
 
 struct CostOptions {
-  int64_t series = 1000;                    // number of series matched by each selector
-  int64_t sample_interval = 1'000'000'000;  // time clock: interval between a series' samples; > 0
+  int64_t series = 1000;  // number of series matched by each selector
+  // Interval between a series' samples on the time clock; > 0.
+  Duration sample_interval = Duration::Seconds(1);
 };
 
 // State that a demand requires in the store, per series.
 struct DemandCost {
-  int64_t pane = 0;  // position units; 0 if there are no panes
+  Duration pane;  // 0 if there are no panes
   int64_t panes = 0;
   // Two panes per interval of length `pane` (services/model/windows/pane_grid.h).
   bool paired = false;

@@ -78,8 +78,8 @@ TEST(RuleCost, StateGrowsWithPanesFieldsAndSamples) {
   EXPECT_LT(state("sum_over_time(a[10m]) > 1"), 10 * minute);
   EXPECT_GT(state("rate(a[1m]) > 1"), 1.5 * minute);  // also stores positions
   // With many samples per pane, a pane has partial results of a fixed size.
-  const CostOptions often{.sample_interval = 100'000'000};
-  const CostOptions very_often{.sample_interval = 1'000'000};
+  const CostOptions often{.sample_interval = Duration::Millis(100)};
+  const CostOptions very_often{.sample_interval = Duration::Millis(1)};
   EXPECT_EQ(state("sum_over_time(a[1m]) > 1", often),
             state("sum_over_time(a[1m]) > 1", very_often));
   EXPECT_GT(state("quantile_over_time(0.5, a[1m]) > 1", often),

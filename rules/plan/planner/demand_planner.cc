@@ -38,7 +38,7 @@ std::string SelectorText(const SelectorExpr& expr) {
 Demand DemandPlanner::MakeDemand(WindowFunction function, const lang::Modifiers& modifiers) const {
   Demand demand;
   demand.function = function;
-  demand.interval = times_.interval;
+  demand.interval = times_.interval.ns();
   demand.align_job = times_.align_job;
   demand.offset = modifiers.offset ? modifiers.offset->nanos : 0;
   return demand;
@@ -96,24 +96,24 @@ Node DemandPlanner::WindowOver(const SelectorExpr& selector, WindowFunction func
 
 Node DemandPlanner::WindowOver(const lang::SubqueryExpr& subquery, NodeId inner,
                                WindowFunction function, std::string arguments, std::string* text) {
-  const int64_t step = StepOf(subquery);
+  const Duration step = StepOf(subquery);
   Demand demand = MakeDemand(function, subquery.modifiers);
   demand.kind = WindowKind::kTime;
   demand.range = subquery.range.nanos;
   // A result is valid until the next result.
-  if (function == WindowFunction::kShare) demand.lookback = step;
+  if (function == WindowFunction::kShare) demand.lookback = step.ns();
   demand.arguments = std::move(arguments);
   const uint32_t index = domain_->AddSubquery(inner, step);
   *text = Cat(domain_->OperandText(inner), "[", FormatDuration(demand.range), ":",
-              FormatDuration(step), "]");
+              FormatDuration(step.ns()), "]");
   if (demand.offset > 0) CatTo(*text, " offset ", FormatDuration(demand.offset));
   DemandColumn column;
   column.ref = {.source = index + 1, .demand = domain_->AddWindow(index, std::move(demand))};
   return {.type = ValueType::kVector, .operation = column};
 }
 
-int64_t DemandPlanner::StepOf(const lang::SubqueryExpr& subquery) const {
-  return subquery.step ? subquery.step->nanos : group_.subquery_step;
+Duration DemandPlanner::StepOf(const lang::SubqueryExpr& subquery) const {
+  return Duration::Nanos(subquery.step ? subquery.step->nanos : group_.subquery_step);
 }
 
 DemandPlanner::Times DemandPlanner::Enter(const lang::SubqueryExpr& subquery) {

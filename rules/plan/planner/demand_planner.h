@@ -9,6 +9,7 @@
 #include "rules/check/rule_set.h"
 #include "rules/lang/ast.h"
 #include "rules/plan/planner/domain_builder.h"
+#include "services/base/time.h"
 #include "services/model/windows/function_table.h"
 
 namespace pitwall::plan {
@@ -19,12 +20,14 @@ class DemandPlanner {
  public:
   // Evaluation times of an expression: the ticks of the group, or the steps of a subquery.
   struct Times {
-    int64_t interval = 0;
+    Duration interval;
     bool align_job = false;
   };
 
   DemandPlanner(const check::CheckedGroup& group, DomainBuilder* domain)
-      : group_(group), domain_(domain), times_{group.interval, group.text->align_job} {}
+      : group_(group),
+        domain_(domain),
+        times_{Duration::Nanos(group.interval), group.text->align_job} {}
 
   NodeId PlanSelector(const lang::SelectorExpr& selector, WindowFunction function, bool keep_name);
   // Adds an instant demand on a metric as the column of a need.
@@ -46,7 +49,7 @@ class DemandPlanner {
  private:
   Demand MakeDemand(WindowFunction function, const lang::Modifiers& modifiers) const;
   Demand MakeDemand(const lang::SelectorExpr& selector, WindowFunction function) const;
-  int64_t StepOf(const lang::SubqueryExpr& subquery) const;
+  Duration StepOf(const lang::SubqueryExpr& subquery) const;
 
   const check::CheckedGroup& group_;
   DomainBuilder* domain_;

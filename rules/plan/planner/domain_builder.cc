@@ -178,12 +178,12 @@ bool DomainBuilder::MayBeFromNothing(NodeId id) const {
   return true;
 }
 
-uint32_t DomainBuilder::AddSubquery(NodeId expr, int64_t step) {
+uint32_t DomainBuilder::AddSubquery(NodeId expr, Duration step) {
   Subquery subquery;
   subquery.expr = expr;
   subquery.step = step;
   subquery.from_nothing = MayBeFromNothing(expr);
-  subquery.key = Cat(IdentityOf(expr), "/", step);
+  subquery.key = Cat(IdentityOf(expr), "/", step.ns());
   subquery.demands.clock = domain_.demands.clock;
   subquery.demands.selectors.emplace_back();  // no matchers, so it selects every series
   const auto [found, inserted] =
@@ -197,7 +197,8 @@ uint32_t DomainBuilder::AddWindow(uint32_t index, Demand demand) {
   std::vector<Demand>& demands = subquery.demands.demands;
   demand.selector = 0;
   const std::string key = demand.Key(subquery.demands.selectors[0]);
-  subquery.reach = std::max(subquery.reach, demand.range + demand.offset + demand.lookback);
+  subquery.reach =
+      std::max(subquery.reach, Duration::Nanos(demand.range + demand.offset + demand.lookback));
   for (uint32_t d = 0; d < demands.size(); ++d) {
     if (demands[d].Key(subquery.demands.selectors[0]) == key) return d;
   }

@@ -18,7 +18,7 @@ class DomainBuilder {
   NodeId AddNode(Node node);
   uint32_t AddDemand(Selector selector, Demand demand);
   // Adds a subquery, computes its `from_nothing` and key, and returns its index.
-  uint32_t AddSubquery(NodeId expr, int64_t step);
+  uint32_t AddSubquery(NodeId expr, Duration step);
   // Adds a window over the subquery's results and returns its demand index within the subquery.
   uint32_t AddWindow(uint32_t subquery, Demand demand);
   uint32_t AddParameter(Parameter parameter);

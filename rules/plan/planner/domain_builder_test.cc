@@ -68,7 +68,8 @@ class DomainBuilderTest : public ::testing::Test {
   }
   // Returns the key of a subquery over the node, without its step.
   std::string KeyOf(NodeId node) {
-    const std::string key = builder_.domain().subqueries[builder_.AddSubquery(node, 7)].key;
+    const std::string key =
+        builder_.domain().subqueries[builder_.AddSubquery(node, Duration::Nanos(7))].key;
     EXPECT_TRUE(key.ends_with("/7")) << key;
     return key.substr(0, key.size() - 2);
   }

@@ -36,12 +36,12 @@ std::string Fingerprint(const Rule& rule, const DomainPlan& domain, const ClockS
   out.Str(rule.alert);
   node(rule.expr);
   node(rule.clear);
-  out.I64(rule.hold);
-  out.I64(rule.keep_firing);
+  out.I64(rule.hold.ns());
+  out.I64(rule.keep_firing.ns());
   out.U8(static_cast<uint8_t>(rule.scope));
   // Defaults are omitted so that existing fingerprints do not change.
   for (const std::string& label : rule.fold) out.Str(Cat("fold ", label));
-  if (rule.unsteady_ns > 0) out.Str(Cat("unsteady ", rule.unsteady_ns));
+  if (rule.unsteady > Duration::Zero()) out.Str(Cat("unsteady ", rule.unsteady.ns()));
   out.U64(rule.labels.size());
   for (const Template& label : rule.labels) {
     out.Str(label.name);
@@ -55,6 +55,10 @@ std::string Fingerprint(const Rule& rule, const DomainPlan& domain, const ClockS
   return StableHashHex(out.data());
 }
 
+std::optional<Duration> ToDuration(std::optional<int64_t> nanos) {
+  return nanos ? std::optional(Duration::Nanos(*nanos)) : std::nullopt;
+}
+
 Rule PlanRule(const CheckedGroup& group, const CheckedRule& checked, DomainBuilder* domain) {
   const lang::RuleText& text = *checked.text;
   Rule rule;
@@ -63,9 +67,9 @@ Rule PlanRule(const CheckedGroup& group, const CheckedRule& checked, DomainBuild
   rule.alert = text.name;
   rule.file = group.file->file->name();
   rule.line = text.position.line;
-  rule.hold = text.hold;
-  rule.keep_firing = text.keep_firing;
-  rule.unsteady_ns = text.unsteady_ns;
+  rule.hold = Duration::Nanos(text.hold);
+  rule.keep_firing = Duration::Nanos(text.keep_firing);
+  rule.unsteady = Duration::Nanos(text.unsteady_ns);
   rule.scope = checked.attempt_scope ? AlertScope::kAttempt : AlertScope::kJob;
 
   uint32_t first_parameter = 0;
@@ -94,7 +98,7 @@ Rule PlanRule(const CheckedGroup& group, const CheckedRule& checked, DomainBuild
     rule.waits_for_needs = text.needs.has_value();
     for (const lang::ExplainsText& explained : text.explains)
       rule.explains.push_back({explained.alert, explained.equal, explained.job_wide,
-                               explained.lag.value_or(-1), explained.within.value_or(-1)});
+                               ToDuration(explained.lag), ToDuration(explained.within)});
     for (const std::string& metric : checked.needs)
       rule.needs.push_back({metric, planner.PlanNeed(metric)});
   }
@@ -113,9 +117,9 @@ Program PlanRuleSet(const check::CheckedRuleSet& rule_set) {
     Group group;
     group.name = checked.name;
     group.file = checked.file->file->name();
-    group.interval = checked.interval;
+    group.interval = Duration::Nanos(checked.interval);
     group.align_job = checked.text->align_job;
-    group.lookback = checked.lookback;
+    group.lookback = Duration::Nanos(checked.lookback);
     group.limit = checked.text->limit;
     for (const CheckedRule& rule : checked.rules)
       group.rules.push_back(PlanRule(checked, rule, &domain));

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "rules/plan/program/node.h"
+#include "services/base/time.h"
 #include "services/model/windows/demand.h"
 
 namespace pitwall::plan {
@@ -39,8 +40,8 @@ struct Explains {
   std::string alert;
   std::vector<std::string> equal;
   bool job_wide = false;
-  int64_t lag_ns = -1;     // -1 means the engine's default
-  int64_t within_ns = -1;  // -1 means no limit
+  std::optional<Duration> lag;     // unset means the engine's default
+  std::optional<Duration> within;  // unset means no limit
 };
 
 enum class RuleKind { kAlert, kRecord };
@@ -80,9 +81,9 @@ struct Rule {
   NodeId expr = kNoNode;
   NodeId clear = kNoNode;  // hysteresis condition
   Comparison comparison;   // of an alert
-  int64_t hold = 0;        // `for` in position units
-  int64_t keep_firing = 0;
-  int64_t unsteady_ns = 0;  // event time on both clocks; 0 means off
+  Duration hold;           // `for`
+  Duration keep_firing;
+  Duration unsteady;  // event time on both clocks; 0 means off
   AlertScope scope = AlertScope::kJob;
   // Elements that differ only in these labels form a single issue. Sorted.
   std::vector<std::string> fold;
@@ -115,9 +116,9 @@ inline std::vector<NodeId> RootsOf(const Rule& rule) {
 struct Group {
   std::string name;  // pack/group
   std::string file;
-  int64_t interval = 0;  // position units; > 0
+  Duration interval;  // > 0
   bool align_job = false;
-  int64_t lookback = 0;
+  Duration lookback;
   // Maximum number of elements per rule, 0 for no limit; a rule with more elements fails.
   uint32_t limit = 0;
   std::vector<Rule> rules;
@@ -127,8 +128,8 @@ struct Group {
 // windows: max_over_time(rate(x[1m])[10m:30s]).
 struct Subquery {
   NodeId expr = kNoNode;
-  int64_t step = 0;   // position units, counted from the epoch
-  int64_t reach = 0;  // maximum look-back of its windows (range plus offset)
+  Duration step;   // counted from the epoch
+  Duration reach;  // maximum look-back of its windows (range plus offset)
   // True if the expression may have results without any samples (vector(1), absent()). It then also
   // has results before the job started.
   bool from_nothing = false;

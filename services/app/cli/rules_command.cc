@@ -50,8 +50,9 @@ StatusOr<plan::CostOptions> CostOptionsOf(const Flags& flags) {
     costs.series = *series;
   }
   if (const auto text = flags.One("sample-interval")) {
-    ASSIGN_OR_RETURN(costs.sample_interval, ParseDuration(*text));
-    if (costs.sample_interval <= 0)
+    ASSIGN_OR_RETURN(const int64_t interval_ns, ParseDuration(*text));
+    costs.sample_interval = Duration::Nanos(interval_ns);
+    if (interval_ns <= 0)
       return InvalidArgument(
           Cat("--sample-interval: must be a duration above 0 (got ", Quote(*text), ")"));
   }

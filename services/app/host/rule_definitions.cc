@@ -107,8 +107,8 @@ history::RuleDefinition DefinitionOf(const plan::DomainPlan& domain, const plan:
     out.expression = plan::ShownText(domain, domain.nodes[rule.expr.index()]);
   out.clock = domain.demands.clock.ToString();
   out.hold = domain.demands.clock.step
-                 ? Cat(FormatDouble(static_cast<double>(rule.hold) / kStepUnit), " steps")
-                 : FormatDuration(rule.hold);
+                 ? Cat(FormatDouble(static_cast<double>(rule.hold.ns()) / kStepUnit), " steps")
+                 : FormatDuration(rule.hold.ns());
   for (const plan::Need& need : rule.needs) out.needs.push_back(need.metric);
   for (const uint32_t index : rule.parameters) {
     const plan::Parameter& parameter = domain.parameters[index];

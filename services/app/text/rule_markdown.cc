@@ -51,9 +51,9 @@ std::string Cell(std::string_view text) {
 
 std::string Code(std::string_view text) { return Cat("`", text, "`"); }
 
-std::string Length(const plan::DomainPlan& domain, int64_t position) {
-  if (!domain.demands.clock.step) return FormatDuration(position);
-  const int64_t steps = position / kStepUnit;
+std::string Length(const plan::DomainPlan& domain, Duration length) {
+  if (!domain.demands.clock.step) return FormatDuration(length.ns());
+  const int64_t steps = length / kStepLength;
   return Cat(steps, steps == 1 ? " step" : " steps");
 }
 
@@ -63,10 +63,11 @@ std::string When(const Entry& entry) {
                         ? Cat("on the step clock (", entry.domain->demands.clock.mode, ")")
                         : std::string("on the time clock");
   CatTo(out, ", every ", Length(*entry.domain, entry.group->interval));
-  if (rule.hold > 0) CatTo(out, ", for ", Length(*entry.domain, rule.hold));
-  if (rule.keep_firing > 0) CatTo(out, ", keeps firing ", Length(*entry.domain, rule.keep_firing));
-  if (rule.unsteady_ns > 0)
-    CatTo(out, ", one issue while it comes back within ", FormatDuration(rule.unsteady_ns));
+  if (rule.hold > Duration::Zero()) CatTo(out, ", for ", Length(*entry.domain, rule.hold));
+  if (rule.keep_firing > Duration::Zero())
+    CatTo(out, ", keeps firing ", Length(*entry.domain, rule.keep_firing));
+  if (rule.unsteady > Duration::Zero())
+    CatTo(out, ", one issue while it comes back within ", FormatDuration(rule.unsteady.ns()));
   if (rule.scope == plan::AlertScope::kAttempt) out += ", ends with the attempt";
   if (!rule.fold.empty()) CatTo(out, ", one issue for every ", Join(rule.fold, ", "), " together");
   return out;
@@ -104,7 +105,7 @@ void WriteAlert(const Entry& entry, std::string* out) {
       std::vector<std::string> terms;
       if (!one.equal.empty()) terms.push_back(Cat("same ", Join(one.equal, ", ")));
       if (one.job_wide) terms.push_back("any rank and node");
-      if (one.within_ns >= 0) terms.push_back(Cat("begun within ", FormatDuration(one.within_ns)));
+      if (one.within) terms.push_back(Cat("begun within ", FormatDuration(one.within->ns())));
       explained.push_back(terms.empty() ? one.alert : Cat(one.alert, " (", Join(terms, "; "), ")"));
     }
     CatTo(*out, "| explains | ", Join(explained, ", "), " |\n");

@@ -37,7 +37,7 @@ void WriteDiagnostic(JsonWriter& out, const lang::Diagnostic& diagnostic) {
 
 void WriteRule(JsonWriter& out, const plan::Program& program, const plan::RuleCost& cost) {
   const plan::DomainPlan& domain = program.domains[cost.domain];
-  const double seconds = static_cast<double>(cost.group->interval) / 1e9;
+  const double seconds = static_cast<double>(cost.group->interval.ns()) / 1e9;
   out.BeginObject();
   Text(out, "name", cost.rule->name);
   Text(out, "file", cost.rule->file);
@@ -67,7 +67,7 @@ void WriteRule(JsonWriter& out, const plan::Program& program, const plan::RuleCo
     const plan::Subquery& planned = domain.subqueries[subquery.index];
     out.BeginObject();
     Text(out, "expr", domain.nodes[planned.expr.index()].text);
-    Number(out, "step", static_cast<double>(planned.step) / 1e9);
+    Number(out, "step", static_cast<double>(planned.step.ns()) / 1e9);
     Count(out, "depth", static_cast<uint64_t>(subquery.depth));
     Number(out, "evaluations_per_window", subquery.evaluations);
     Number(out, "evaluations_per_evaluation", subquery.evaluations_per_tick);
@@ -102,7 +102,7 @@ std::string RulesReport(const lang::Diagnostics& diagnostics, const plan::Progra
     const plan::ProgramCost cost = plan::EstimateCost(*program, options);
     Text(out, "rule_set", program->hash);
     Count(out, "series", static_cast<uint64_t>(options.series));
-    Number(out, "sample_interval", static_cast<double>(options.sample_interval) / 1e9);
+    Number(out, "sample_interval", static_cast<double>(options.sample_interval.ns()) / 1e9);
     out.Key("rules");
     out.BeginArray();
     for (const plan::RuleCost& rule : cost.rules) WriteRule(out, *program, rule);

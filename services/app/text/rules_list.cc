@@ -16,7 +16,7 @@ namespace {
 
 using cloudevents::JsonWriter;
 
-double Units(int64_t position) { return static_cast<double>(position) / kStepUnit; }
+double Units(Duration length) { return static_cast<double>(length.ns()) / kStepUnit; }
 
 void WriteTemplates(std::string_view key, const std::vector<plan::Template>& templates,
                     JsonWriter* out) {
@@ -53,9 +53,9 @@ void WriteRule(const plan::DomainPlan& domain, const plan::Group& group, const p
     out->Double(Units(rule.hold));
     out->Key("keep_firing_for");
     out->Double(Units(rule.keep_firing));
-    if (rule.unsteady_ns > 0) {
+    if (rule.unsteady > Duration::Zero()) {
       out->Key("unsteady");
-      out->Double(static_cast<double>(rule.unsteady_ns) / 1e9);
+      out->Double(static_cast<double>(rule.unsteady.ns()) / 1e9);
     }
     text("clear", rule.clear);
     out->Text("scope", rule.scope == plan::AlertScope::kJob ? "job" : "attempt");
@@ -122,7 +122,7 @@ std::string RulesAsTable(const plan::Program& program) {
       for (const plan::Rule& rule : group.rules) {
         CatTo(out, rule.name, "  ", domain.demands.clock.ToString(), "  for ",
               domain.demands.clock.step ? Cat(FormatDouble(Units(rule.hold)), " steps")
-                                        : FormatDuration(rule.hold));
+                                        : FormatDuration(rule.hold.ns()));
         for (const uint32_t parameter : rule.parameters) {
           CatTo(out, "  ", domain.parameters[parameter].name, "=",
                 plan::ShownValue(domain.parameters[parameter]));

@@ -42,8 +42,8 @@ void IssueCauses::SetProgram(const plan::Program* program) {
           explained_[explains.alert].push_back(relation);
           Relation made{.alert = explains.alert, .equal = explains.equal};
           made.cause = rule.alert;
-          made.lag = explains.lag_ns < 0 ? window_ : Duration::Nanos(explains.lag_ns);
-          made.within = Duration::Nanos(explains.within_ns);
+          made.lag = explains.lag.value_or(window_);
+          made.within = explains.within;
           for (const std::string_view label : {"rank", "node"}) {
             if (!explains.job_wide &&
                 std::ranges::find(explains.equal, label) == explains.equal.end())
@@ -192,7 +192,7 @@ bool IssueCauses::IsInTime(const TrackedIssue& cause, const TrackedIssue& sympto
                            const Relation& relation) {
   const auto fits = [&](EventTime time) {
     return time <= symptom.onset + relation.lag &&
-           (relation.within < Duration::Zero() || time >= symptom.onset - relation.within);
+           (!relation.within || time >= symptom.onset - *relation.within);
   };
   return fits(cause.onset) || (cause.rose != EventTime() && fits(cause.rose));
 }

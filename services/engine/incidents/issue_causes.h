@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -115,9 +116,9 @@ class IssueCauses {
     std::vector<std::string> equal;
     std::vector<std::string> same;  // labels with equal values if both issues have them
     Duration lag;
-    Duration within = Duration::Nanos(-1);  // negative: unlimited
-    uint32_t circle = 0;                    // cycle of the rule
-    std::string cause;                      // alert of the causing rule
+    std::optional<Duration> within;  // unset means no limit
+    uint32_t circle = 0;             // cycle of the rule
+    std::string cause;               // alert of the causing rule
     ByKey open_causes, ended_causes, open_symptoms;
   };
   struct RuleLinks {

@@ -12,7 +12,7 @@ namespace pitwall::engine {
 RuleSpec::RuleSpec(const plan::DomainPlan& domain, const plan::Group& group,
                    const plan::Rule& compiled, bool across_ranks)
     : rule(compiled),
-      interval(Duration::Nanos(group.interval)),
+      interval(group.interval),
       align_job(group.align_job),
       limit(group.limit),
       across_ranks(across_ranks),
@@ -37,8 +37,7 @@ RuleSpec::RuleSpec(const plan::DomainPlan& domain, const plan::Group& group,
     }
     reach.length = std::max(reach.length, Duration::Nanos(range + demand.offset));
   }
-  for (const uint32_t subquery : subqueries)
-    reach.length += Duration::Nanos(domain.subqueries[subquery].reach);
+  for (const uint32_t subquery : subqueries) reach.length += domain.subqueries[subquery].reach;
 }
 
 RuleState::RuleState(const plan::DomainPlan& domain, const plan::Group& group,

@@ -53,8 +53,7 @@ std::string StatusReporter::PendingText(const RuleState& state) const {
   const size_t pending = state.alerts->pending();
   // First tick by which the `for` duration has passed.
   const Duration interval = state.spec.interval;
-  const int64_t ticks =
-      (Duration::Nanos(state.spec.rule.hold) + interval - Duration::Nanos(1)) / interval;
+  const int64_t ticks = (state.spec.rule.hold + interval - Duration::Nanos(1)) / interval;
   return Cat(pending, pending == 1 ? kElementPending : kElementsPending,
              PositionText(first->position), ", and fires at ",
              PositionText(first->position + ticks * interval));
@@ -81,7 +80,7 @@ std::string StatusReporter::WindowText(const RuleSpec& spec, Position position) 
   Duration reach;  // A window inside a subquery must be full throughout the outer window.
   for (const uint32_t subquery : spec.subqueries) {
     full = std::max(full, from_.inputs->subqueries().FullFrom(subquery));
-    reach += Duration::Nanos(from_.inputs->domain().subqueries[subquery].reach);
+    reach += from_.inputs->domain().subqueries[subquery].reach;
   }
   const window::DemandResults& results = from_.inputs->store()->results();
   for (const plan::DemandRef& ref : spec.demands) {

@@ -6,7 +6,7 @@ namespace pitwall::engine {
 
 GroupSchedule::GroupSchedule(const plan::DomainPlan& domain) {
   for (const plan::Group& group : domain.groups)
-    entries_.push_back({.interval = Duration::Nanos(group.interval), .align_job = group.align_job});
+    entries_.push_back({.interval = group.interval, .align_job = group.align_job});
 }
 
 void GroupSchedule::StartAfter(Position position, Position origin) {

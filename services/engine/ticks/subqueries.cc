@@ -61,7 +61,7 @@ void Subqueries::RunOne(size_t index, eval::Evaluator* evaluator) {
   const plan::Subquery& subquery = domain().subqueries[index];
   Run(inner_[index], evaluator);
   schedule_.Advance(index);
-  results_[index]->Add(tick_, evaluator->Evaluate(subquery.expr), Duration::Nanos(subquery.reach));
+  results_[index]->Add(tick_, evaluator->Evaluate(subquery.expr), subquery.reach);
 }
 
 Status Subqueries::Check(const plan::DemandRef& ref, Position tick) const {
@@ -71,9 +71,7 @@ Status Subqueries::Check(const plan::DemandRef& ref, Position tick) const {
 
 Position Subqueries::FullFrom(uint32_t subquery) const {
   const Position since = results_[subquery]->since();
-  return since == Position::Earliest()
-             ? since
-             : since + Duration::Nanos(domain().subqueries[subquery].reach);
+  return since == Position::Earliest() ? since : since + domain().subqueries[subquery].reach;
 }
 
 void Subqueries::Expire() {

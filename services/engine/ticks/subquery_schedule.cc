@@ -6,8 +6,7 @@ namespace pitwall::engine {
 
 SubquerySchedule::SubquerySchedule(const plan::DomainPlan& domain) {
   for (const plan::Subquery& subquery : domain.subqueries)
-    entries_.push_back(
-        {.step = Duration::Nanos(subquery.step), .from_nothing = subquery.from_nothing});
+    entries_.push_back({.step = subquery.step, .from_nothing = subquery.from_nothing});
   // A subquery may be read by later subqueries; in the worst case, all of them are nested. A window
   // that ends at a tick is read until the next tick.
   Duration reach;
@@ -15,7 +14,7 @@ SubquerySchedule::SubquerySchedule(const plan::DomainPlan& domain) {
     Duration interval;
     for (const Demand& demand : domain.subqueries[i].demands.demands)
       interval = std::max(interval, Duration::Nanos(demand.interval));
-    reach += Duration::Nanos(domain.subqueries[i].reach) + interval;
+    reach += domain.subqueries[i].reach + interval;
     entries_[i].reach = reach;
   }
 }

@@ -19,15 +19,13 @@ Duration QuietHorizonOf(const plan::DomainPlan& domain) {
   for (const Demand& demand : domain.demands.demands)
     window = std::max(
         {window, Duration::Nanos(demand.range + demand.offset), Duration::Nanos(demand.lookback)});
-  for (const plan::Subquery& subquery : domain.subqueries)
-    window += Duration::Nanos(subquery.reach);
+  for (const plan::Subquery& subquery : domain.subqueries) window += subquery.reach;
   Duration patience;
   Duration interval;
   for (const plan::Group& group : domain.groups) {
-    interval = std::max(interval, Duration::Nanos(group.interval));
+    interval = std::max(interval, group.interval);
     for (const plan::Rule& rule : group.rules)
-      patience =
-          std::max(patience, Duration::Nanos(rule.hold + rule.keep_firing + rule.unsteady_ns));
+      patience = std::max(patience, rule.hold + rule.keep_firing + rule.unsteady);
   }
   // The factor is two because a window may read a series recorded by a rule that itself reads a
   // window. The extra ten minutes are cheap.

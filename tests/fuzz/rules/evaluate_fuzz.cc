@@ -124,15 +124,16 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data) + 4, size - 4);
   constexpr int64_t kIntervals[] = {kSecond, 10 * kSecond, 60 * kSecond, 7 * kSecond};
   const int64_t interval = kIntervals[options % 4];
+  const Duration length = Duration::Nanos(interval);
   const StatusOr<plan::QueryProgram> compiled =
-      plan::CompileQuery(text, {interval, options & 4 ? interval : 5 * interval, interval});
+      plan::CompileQuery(text, {length, options & 4 ? length : 5 * length, length});
   if (!compiled.ok()) return 0;
   const plan::DomainPlan& domain = compiled->program->domains[0];
   const int64_t first = 1000 * interval;
   int64_t reach = 0;
   for (const plan::Subquery& subquery : domain.subqueries) {
-    reach += subquery.reach;
-    if ((subquery.reach + kTicks * interval) / subquery.step > kMaxSubquerySteps) return 0;
+    reach += subquery.reach.ns();
+    if ((subquery.reach + kTicks * length) / subquery.step > kMaxSubquerySteps) return 0;
   }
   if (reach > 500 * interval) return 0;
 
