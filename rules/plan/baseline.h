@@ -3,7 +3,7 @@
 // (services/offline/backtest/summary.h).
 //
 //   run: resnet-0041                       # the label `run`; unique among summaries
-//   ended: 1763800000                      # Unix seconds; newer runs have precedence
+//   ended: 1763800000                      # Unix seconds; newer runs take precedence
 //   match: {job: "resnet-*", config: 7f3a} # jobs it applies to (rules/plan/program/job_match.h)
 //   series:
 //   - {name: train_tensor_mean, mode: train, labels: {tensor: fc1}, points: "0:1.25 100:1.5"}
@@ -35,7 +35,7 @@ inline constexpr std::string_view kRunLabel = "run";
 inline constexpr size_t kMaxRunsPerJob = 5;
 inline constexpr size_t kMaxBaselines = 1'000;
 
-// Immutable and thread-safe.
+// Parsed summary of a finished job. Immutable and thread-safe.
 struct Baseline {
   struct Point {
     int64_t step = 0;

@@ -122,7 +122,7 @@ TEST(Baseline, UsesLatestRunsOfSameJob) {
   EXPECT_THAT(RunsFor(**program, "id", "bert", {{"config", "a"}}), IsEmpty());
 }
 
-TEST(Baseline, IsPartOfRuleSet) {
+TEST(Baseline, SummaryIsPartOfRuleSet) {
   const auto none = Compile({});
   const auto one = Compile({{"a.yaml", Of("a", 1, "{job: x}")}});
   const auto later = Compile({{"a.yaml", Of("a", 2, "{job: x}")}});

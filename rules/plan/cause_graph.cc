@@ -54,7 +54,7 @@ class Graph {
   }
 
   // Walks the graph in name order, and reports one error per edge that closes a cycle.
-  void CheckCircles() {
+  void CheckCycles() {
     for (const auto& [name, alert] : alerts_) Walk(name);
   }
 
@@ -95,13 +95,13 @@ class Graph {
         mark = Mark::kOnPath;
         path.push_back({edge.to});
       } else if (mark == Mark::kOnPath) {
-        std::string circle;
+        std::string cycle;
         bool inside = false;
         for (const Step& step : path) {
           inside = inside || step.name == edge.to;
-          if (inside) CatTo(circle, step.name, " explains ");
+          if (inside) CatTo(cycle, step.name, " explains ");
         }
-        Error(edge, Cat("a cycle of causes: ", circle, edge.to,
+        Error(edge, Cat("a cycle of causes: ", cycle, edge.to,
                         "; remove one of these relations, so that a root is left"));
       }
     }
@@ -122,7 +122,7 @@ class Graph {
 void CheckCauseGraph(const check::CheckedRuleSet& rule_set, lang::Diagnostics* diagnostics) {
   Graph graph(rule_set, diagnostics);
   graph.CheckOrder();
-  graph.CheckCircles();
+  graph.CheckCycles();
 }
 
 }  // namespace pitwall::plan

@@ -38,7 +38,7 @@ TEST(CauseGraph, CycleIsErrorOnlyInNewRuleSets) {
   EXPECT_EQ(GraphErrors(rules, /*is_new=*/false), "");
 }
 
-TEST(CauseGraph, TwoPathsToSymptomAreNotCycle) {
+TEST(CauseGraph, TwoPathsToSymptom_NoError) {
   EXPECT_EQ(GraphErrors(Cat(kGraphHead, AlertText("A", "B, C", "x"), AlertText("B", "D", "x"),
                             AlertText("C", "D", "x"), AlertText("D", "", "x"))),
             "");

@@ -3,7 +3,7 @@
 //   rule files --rules/lang--> AST --rules/check--> checked rules --rules/plan--> Program
 //
 // Compilation is pure: the same texts yield the same Program, including its hash, on every machine.
-// Thread-safe.
+// All functions are thread-safe.
 #pragma once
 
 #include <cstdint>

@@ -57,7 +57,7 @@ TEST(Planner, InputsPrecedeTheirNodes) {
   }
 }
 
-TEST(Planner, NodesFollowTheExpression) {
+TEST(Planner, NodesHaveOperatorsAndMatchingOfExpression) {
   const ProgramPtr program = CompileExpr(
       "quantile without (z, y) (0.9, a) >= bool ignoring (x) group_right (v, w) -b offset 5m");
   const Node& root = Root(*program);
@@ -274,7 +274,7 @@ TEST(Planner, FindsSubjectThresholdAndEvidence) {
   }
 }
 
-TEST(Planner, ShowsStepsAsNumbers) {
+TEST(Planner, ShownText_StepClock_HasNumbersOfSteps) {
   const RuleSetFile file{"p.yaml", R"(groups:
 - name: steps
   clock: step
@@ -306,7 +306,7 @@ TEST(Planner, ShowsStepsAsNumbers) {
   EXPECT_NE(shown(0).find("[8m20s:10s]"), std::string::npos) << shown(0);
 }
 
-TEST(Planner, FoldIsPartOfRule) {
+TEST(Planner, Fold_IsSortedAndChangesFingerprint) {
   const auto compile = [](std::string_view fold) {
     const RuleSetFile file{
         "p.yaml", Cat("groups:\n- name: g\n  rules:\n  - {alert: A, expr: a < 1", fold, "}\n")};
@@ -391,7 +391,7 @@ TEST(Planner, PlansDomainsGroupsAndDefaults) {
   EXPECT_EQ(program.domains[1].demands.demands[0].range, StepPosition(10));
 }
 
-TEST(Planner, FileOrderDoesNotMatter) {
+TEST(Planner, FileOrderDoesNotChangeProgram) {
   const RuleSetFile a{"x/a.yaml", "groups: [{name: g, rules: [{alert: A, expr: a > 1}]}]"};
   const RuleSetFile b{"x/b.yaml", "groups: [{name: g, rules: [{alert: B, expr: b > 1}]}]"};
   const RuleSetFile moved{"elsewhere/a.yml", a.text};

@@ -10,9 +10,9 @@
 namespace pitwall::plan {
 
 // Computes an upper bound, in bytes, of the labels that the nodes of one DomainPlan compute for one
-// element. Selected labels are assumed to have a typical length. A replacement text that references
-// a group n times can repeat the whole source label n times, so nested calls multiply. Estimates
-// are finite.
+// element. The bound assumes a typical length for selected labels. A replacement text that
+// references a group n times can repeat the whole source label n times, so nested calls multiply.
+// Estimates are finite.
 //
 // Not thread-safe.
 class LabelGrowth {
@@ -34,7 +34,7 @@ class LabelGrowth {
   const Sizes& Of(NodeId id);
   Sizes Compute(const Node& node);
   Sizes OfSource(uint32_t source);
-  // Apply the effect of the operation to the sizes of its input.
+  // Aggregate and Call change the sizes of the input to those of the result.
   void Aggregate(const Aggregation& aggregation, Sizes* sizes) const;
   void Call(const FunctionCall& call, Sizes* sizes) const;
   void Set(const std::string& label, double bytes, Sizes* sizes) const;

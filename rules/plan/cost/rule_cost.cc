@@ -24,8 +24,8 @@ constexpr double kUnit = 1e9;  // position units per second or step
 // window_state.h and functions.inc.
 constexpr double kSamplesIn = 60.0;  // windows like [N samples]
 constexpr double kSamplesWalk = 18.0;
-constexpr double kMostSlopeSamples = 256;  // services/window/functions/trend.h
-constexpr double kBucketWork = 3.0;        // histogram_over_time, per bucket
+constexpr double kMaxSlopeSamples = 256;  // services/window/functions/trend.h
+constexpr double kBucketWork = 3.0;       // histogram_over_time, per bucket
 constexpr double kBucketBytes = 8;
 
 // Costs of expression nodes per element.
@@ -59,7 +59,7 @@ WindowWork WorkOf(const Demand& demand, const WindowState& state) {
 double PairsWork(const Demand& demand, double samples) {
   if (demand.kind == WindowKind::kFirst) return 0;
   const CostRow& cost = RowOf(demand.function).cost;
-  const double most = std::min(samples, kMostSlopeSamples);
+  const double most = std::min(samples, kMaxSlopeSamples);
   return cost.pair * most * most / 2 +
          cost.comparison * samples * std::log2(std::max(samples, 2.0));
 }

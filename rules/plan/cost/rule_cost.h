@@ -3,8 +3,7 @@
 // This is sufficient to find a rule that costs ten times too much.
 //
 // The unit of work is one nanosecond of one core of the machine in docs/performance.md, for one
-// series.
-// Each selector is assumed to match the same number of series.
+// series. The estimate assumes that each selector matches the same number of series.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +30,7 @@ struct DemandCost {
   bool paired = false;
   std::string family;    // family of the state: "sums", "extremes", …
   bool rescans = false;  // true if each read walks the window
-  // True if it keeps every sample of the window instead of a summary per pane.
+  // True if the state keeps every sample of the window instead of a summary per pane.
   bool keeps_samples = false;
 };
 DemandCost CostOf(const Demand& demand);

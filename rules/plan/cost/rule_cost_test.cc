@@ -45,7 +45,7 @@ std::string Limited(std::string_view expr, const RuleLimits& limits) {
   return out;
 }
 
-TEST(RuleCost, AssignsDesignedClasses) {
+TEST(RuleCost, CostClass_DependsOnWindowsAndLabels) {
   const std::pair<const char*, CostClass> cases[] = {
       {"avg_over_time(a[1m]) > 1", CostClass::kIncremental},
       {"quantile_over_time(0.9, a[1m]) > 1", CostClass::kIncremental},
@@ -278,7 +278,7 @@ TEST(RuleCost, AllWindowFunctionsHaveCost) {
   }
 }
 
-TEST(RuleCost, FormatsAmounts) {
+TEST(RuleCost, FormatNanos_UsesLargestUnit) {
   EXPECT_EQ(FormatNanos(12.34), "12.3 ns");
   EXPECT_EQ(FormatNanos(4500), "4.5 us");
   EXPECT_EQ(FormatNanos(2e9), "2 s");

@@ -23,14 +23,15 @@ constexpr NamedLimit kLimits[] = {
     {"subquery_depth", &RuleLimits::subquery_depth},
 };
 
-// Describes the most expensive part, which is the best place to start optimizing.
+// Returns a clause that names the most expensive window, where an optimization helps most. Returns
+// "" if the rule has no windows.
 template <typename F>
-std::string Dearest(const DomainPlan& domain, const RuleCost& cost, F&& of) {
-  const auto dearest =
+std::string MostExpensiveWindow(const DomainPlan& domain, const RuleCost& cost, F&& of) {
+  const auto most_expensive =
       std::max_element(cost.windows.begin(), cost.windows.end(),
                        [&](const WindowCost& a, const WindowCost& b) { return of(a) < of(b); });
-  if (dearest == cost.windows.end()) return {};
-  return Cat("; the most expensive window is ", WindowText(domain, *dearest));
+  if (most_expensive == cost.windows.end()) return {};
+  return Cat("; the most expensive window is ", WindowText(domain, *most_expensive));
 }
 
 void CheckRule(const DomainPlan& domain, const RuleCost& cost, const check::CheckedRule& checked,
@@ -46,7 +47,7 @@ void CheckRule(const DomainPlan& domain, const RuleCost& cost, const check::Chec
     add("state_bytes_per_series",
         Cat("keeps about ", FormatBytes(cost.state_bytes), " for each series"),
         FormatBytes(static_cast<double>(limits.state_bytes_per_series)),
-        Dearest(domain, cost, [](const WindowCost& w) { return w.state_bytes; }),
+        MostExpensiveWindow(domain, cost, [](const WindowCost& w) { return w.state_bytes; }),
         "use a shorter window, a longer interval, or a recording rule over part of it");
   }
   if (cost.label_bytes > static_cast<double>(limits.label_bytes_per_series)) {
@@ -69,7 +70,7 @@ void CheckRule(const DomainPlan& domain, const RuleCost& cost, const check::Chec
         Cat("needs about ", FormatNanos(cost.work_ns), " for each series and evaluation"),
         FormatNanos(static_cast<double>(limits.work_ns_per_series)),
         subquery == nullptr
-            ? Dearest(domain, cost, [](const WindowCost& w) { return w.ns_per_second; })
+            ? MostExpensiveWindow(domain, cost, [](const WindowCost& w) { return w.ns_per_second; })
             : Cat("; a subquery has ", FormatDouble(subquery->evaluations_per_tick),
                   " evaluations between two of the rule"),
         cost.subqueries.empty() ? "use a shorter window, or a function that need not read all of it"

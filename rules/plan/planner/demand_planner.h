@@ -37,7 +37,7 @@ class DemandPlanner {
   // `text` receives the text of the range vector.
   Node WindowOver(const lang::SelectorExpr& selector, WindowFunction function,
                   std::string arguments, std::string* text);
-  // As above. `inner` is the node of the subquery's expression.
+  // Does the same for a subquery. `inner` is the node of its expression.
   Node WindowOver(const lang::SubqueryExpr& subquery, NodeId inner, WindowFunction function,
                   std::string arguments, std::string* text);
 

@@ -16,11 +16,13 @@ class DomainBuilder {
   // Adds a node whose inputs are already in the plan. Returns the existing node if an equal one
   // exists.
   NodeId AddNode(Node node);
+  // Adds a demand on the store unless an equal one exists, and returns its index.
   uint32_t AddDemand(Selector selector, Demand demand);
   // Adds a subquery, computes its `from_nothing` and key, and returns its index.
   uint32_t AddSubquery(NodeId expr, Duration step);
   // Adds a window over the subquery's results and returns its demand index within the subquery.
   uint32_t AddWindow(uint32_t subquery, Demand demand);
+  // Returns the index of the new parameter.
   uint32_t AddParameter(Parameter parameter);
   void AddGroup(Group group) { domain_.groups.push_back(std::move(group)); }
 

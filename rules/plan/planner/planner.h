@@ -7,7 +7,7 @@
 
 namespace pitwall::plan {
 
-// Plans a rule set, which must be free of errors. Sets everything except hash and overrides.
+// Plans a rule set, which must be free of errors. Sets only Program::domains.
 Program PlanRuleSet(const check::CheckedRuleSet& rule_set);
 
 }  // namespace pitwall::plan

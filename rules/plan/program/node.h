@@ -28,12 +28,12 @@ enum class AggregateOp {
   kStddev,
   kStdvar,
   kQuantile,
-  // These operators select elements without changing them.
+  // topk, bottomk, limitk, and limit_ratio select elements without changing them.
   kTopk,
   kBottomk,
   kLimitk,
   kLimitRatio,
-  kCountValues,
+  kCountValues,  // one element per value
 };
 enum class Cardinality { kOneToOne, kManyToOne /* group_left */, kOneToMany /* group_right */ };
 

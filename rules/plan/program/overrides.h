@@ -12,7 +12,7 @@
 // Blocks apply in file order. If several blocks match, the last block that sets a parameter wins.
 // Overrides of an alert also apply to the recording rules that it reads (parameter_owner.h).
 //
-// A second layer has precedence: numbers that users set for one job while it runs
+// A second layer takes precedence: numbers that users set for one job while it runs
 // (RuleSet::job_parameters). Values for removed rules or parameters are ignored, so that they do
 // not make a reload fail.
 #pragma once
@@ -43,7 +43,7 @@ inline constexpr size_t kMaxVariants = 64;
 enum class ParameterSource { kRule, kOverrides, kSet };
 std::string_view ParameterSourceName(ParameterSource source);  // rule, overrides, set
 
-// Immutable and thread-safe.
+// Parsed overrides of one rule set. Immutable and thread-safe.
 class Overrides {
  public:
   // Parses overrides and checks rule and parameter names against `program`. An unknown name is an

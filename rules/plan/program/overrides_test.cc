@@ -84,7 +84,7 @@ TEST(Overrides, ValuesSetForJobTakePrecedence) {
   EXPECT_EQ(program.hash, RuleSetHash(rules));
 }
 
-TEST(Overrides, ReportsMistakes) {
+TEST(Overrides, InvalidOverrides_ReportsErrorsWithPositions) {
   const StatusOr<ProgramPtr> compiled = CompileWith(R"(jobs:
 - match: {job: x}
   rules:
@@ -124,7 +124,7 @@ StatusOr<ProgramPtr> CompileVariants(std::string_view overrides) {
 }
 
 // An alert that reads a recording rule also exposes that rule's parameters.
-TEST(Overrides, AlertNameAppliesToRulesThatTheAlertReads) {
+TEST(Overrides, OverrideOfAlert_AppliesToRecordingRulesItReads) {
   const StatusOr<ProgramPtr> compiled =
       CompileVariants("jobs: [{match: {job: a}, rules: {p/g/A: {factor: 3, limit: 9}}}]");
   ASSERT_TRUE(compiled.ok()) << compiled.status();
@@ -165,7 +165,7 @@ TEST(Overrides, MatcherTextsAndWindowsCreateVariants) {
   EXPECT_THAT(text, ::testing::HasSubstr("[30 samples]"));
 }
 
-TEST(Overrides, ReportsMistakesInTextsAndWindows) {
+TEST(Overrides, InvalidTextsAndWindows_ReportsErrors) {
   for (const auto& [what, message] : std::vector<std::pair<std::string, std::string>>{
            {"window: 2.5", "must be a whole number of samples, at least 1"},
            {"window: many", "must be a number"},

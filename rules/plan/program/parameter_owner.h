@@ -12,10 +12,13 @@
 
 namespace pitwall::plan {
 
+// Returns the parameters of this name that the rule name refers to. Empty if there is no such rule
+// or parameter.
 std::vector<const Parameter*> ParametersMeant(const Program& program, std::string_view rule,
                                               std::string_view parameter);
-// Behaves like the function above, but only for numbers, which users may set while a job runs.
-// InvalidArgument names the invalid rule or parameter and suggests the nearest name.
+// Returns the same parameters if all of them are numbers, which users may set while a job runs.
+// Otherwise returns InvalidArgument, which names the invalid rule or parameter and suggests the
+// nearest name.
 StatusOr<std::vector<const Parameter*>> NumbersMeant(const Program& program, std::string_view rule,
                                                      std::string_view parameter);
 // Returns the names of up to three rules that have a parameter of this name.

@@ -80,12 +80,12 @@ struct Rule {
   int line = 0;
   NodeId expr = kNoNode;
   NodeId clear = kNoNode;  // hysteresis condition
-  Comparison comparison;   // of an alert
+  Comparison comparison;   // set only for alerts
   Duration hold;           // `for`
   Duration keep_firing;
   Duration unsteady;  // event time on both clocks; 0 means off
   AlertScope scope = AlertScope::kJob;
-  // Elements that differ only in these labels form a single issue. Sorted.
+  // Sorted labels. Elements that differ only in these labels form a single issue.
   std::vector<std::string> fold;
   std::vector<Template> labels;
   std::vector<Template> annotations;
