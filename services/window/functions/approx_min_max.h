@@ -17,8 +17,8 @@ inline constexpr double kExtremeSlack = 1.0 / 256;
 
 // Candidates for the maximum, kept as a monotonic queue with the newest last. A new value replaces
 // earlier values that are not greater. Values within kExtremeSlack of each other share a candidate:
-// the newest and smallest of them. A window therefore has at most about 180 candidates per doubling
-// of its values, regardless of the number of samples.
+// the newest and smallest of them. A window therefore has at most about 180 candidates per power of
+// two in the range of its values, regardless of the number of samples.
 class NearGreatest {
  public:
   // Adds a value. Values must be added in pane order; NaN is ignored.

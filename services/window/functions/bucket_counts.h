@@ -5,9 +5,9 @@
 
 namespace pitwall::window {
 
-// Sets counts[i] to the number of values <= bounds[i]. The last element follows the elements for
-// the bounds and counts all values, including NaN. As in the Prometheus client libraries, no other
-// bucket counts NaN. `bounds` must be ascending.
+// Sets counts[i] to the number of values <= bounds[i]. One more element follows and counts all
+// values, including NaN. As in the Prometheus client libraries, no other bucket counts NaN.
+// `bounds` must be ascending.
 void CountBuckets(std::span<const double> values, std::span<const double> bounds, double* counts);
 
 }  // namespace pitwall::window

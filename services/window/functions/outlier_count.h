@@ -10,8 +10,8 @@ namespace pitwall::window {
 // deviation include the outliers. NaN values are skipped. Returns false if there are no numbers,
 // the mean or deviation is not finite, or `deviations` is negative or NaN.
 //
-// The mean and deviation are computed relative to the first value. Equal values therefore have
-// exactly their own mean and a deviation of 0.
+// The mean and deviation are computed relative to the first value. If all values are equal, the
+// mean is therefore exact and the deviation is 0.
 bool CountOutliers(std::span<const double> values, double deviations, double* count);
 
 }  // namespace pitwall::window

@@ -70,8 +70,8 @@ TEST(OutlierPeriod, ToleratesMissingUnrelatedAndShiftedEvents) {
   events.insert(events.begin() + 1, events[0] + 7);
   events.insert(events.begin(), 2);  // the first event is unrelated
   EXPECT_EQ(Period(Steps(500, events), 3), 20);
-  // Every third grid point is empty, so 20 is not the period. In the case after that, a third of
-  // the events are unrelated.
+  // Two of five grid points are empty, so 20 is not the period. In the next case, 8 of the 28
+  // events are unrelated.
   std::vector<int> sparse;
   for (int i = 0; i < 24; ++i) {
     if (i % 5 > 1) sparse.push_back(10 + i * 20);

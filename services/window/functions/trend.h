@@ -8,8 +8,8 @@
 
 namespace pitwall::window {
 
-// Maximum number of samples used for the slope. If there are more, this many are picked at equal
-// distances, including the first and the last sample. 256 samples have 32,640 pairs.
+// Maximum number of samples used for the slope. If there are more, this many evenly spaced samples
+// are used, including the first and the last. 256 samples have 32,640 pairs.
 inline constexpr size_t kMaxSlopeSamples = 256;
 
 // Computes the Theil–Sen estimator per second (or per step on the step clock): the median of the

@@ -27,8 +27,8 @@ namespace pitwall::window::PITWALL_KERNELS {
 #endif
 
 using Mask = int64_t;
-// Returns all ones if the condition holds, otherwise zero. Selects through a double, because GCC
-// vectorizes a choice between doubles that depends on a comparison of doubles on every target.
+// Returns all ones if the condition holds, otherwise zero. Selects between doubles, because on
+// every target, GCC vectorizes such a selection if the condition compares doubles.
 inline Mask MaskIf(bool condition) {
   return std::bit_cast<Mask>(condition ? std::bit_cast<double>(Mask{-1}) : 0.0);
 }
@@ -165,9 +165,9 @@ struct Last {
   }
 };
 
-// The correction is a quarter of the sum of the values before resets. The correction may become
-// infinite even if the increase, from which the first value is subtracted, is finite. A quarter
-// (which is exact) overflows later.
+// The correction is a quarter of the sum of the values before resets. The full sum could overflow
+// even if the increase, which subtracts the first value, is finite. A quarter is exact and
+// overflows later.
 struct Counter {
   static constexpr uint32_t kFields = 6;
   static constexpr bool kTimed = true;

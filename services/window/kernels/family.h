@@ -74,7 +74,7 @@ struct FunctionPlan {
   FinishKernel finish;  // nullptr for families that have no partials
 };
 std::optional<FunctionPlan> PlanOf(WindowKind kind, WindowFunction function);
-// Returns the family of a function that partials cannot implement.
+// Returns the family of a function that cannot be computed from partials.
 Family FamilyOfSamples(WindowFunction function);
 
 // Counts the keys below a and the keys below b among n sorted keys. For arrays that are short

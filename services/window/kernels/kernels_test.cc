@@ -1,4 +1,4 @@
-// Tests that the kernels give the same bits with each instruction set, and that merging the empty
+// Tests that the kernels give the same bits on every instruction set, and that merging the empty
 // partial changes no bits.
 #include <gtest/gtest.h>
 
@@ -97,8 +97,8 @@ TEST_P(FamilyTest, InstructionSetsGiveSameBits) {
     ours.merge(out.data(), a.data(), b.data(), kCapacity, kColumns);
     plain.merge(other.data(), a.data(), b.data(), kCapacity, kColumns);
     ExpectSame(out, other, ours.fields);
-    // An infinite sum has no compensation, so merging with the empty partial has no compensation to
-    // clear.
+    // Merging clears the compensation of an infinite sum, but these partials have none, so no bits
+    // change.
     ours.merge(out.data(), a.data(), empty.data(), kCapacity, kColumns);
     ExpectSame(out, a, 1);
     ours.merge(out.data(), empty.data(), a.data(), kCapacity, kColumns);

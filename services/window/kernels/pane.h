@@ -63,7 +63,7 @@ struct Pane {
 // is exact.
 inline constexpr double kHuge = 0x1p960;
 inline constexpr double kHugeScale = 0x1p-64;
-// An infinity does not count as an overflow, because results that include an infinity are really
+// An infinity does not count as an overflow, because results that include an infinity are correctly
 // infinite or NaN.
 inline bool IsHuge(double value) { return std::fabs(value) > kHuge && std::isfinite(value); }
 

@@ -61,9 +61,9 @@ class Row {
   Block* block_ = nullptr;
 };
 
-// Allocator of rows with one capacity. Freed rows are kept for the next row of the same size,
-// because the number of rows in use varies as windows flip. The window lengths bound the number of
-// freed rows.
+// Allocator of rows with the same capacity. Freed rows are kept for the next row of the same size,
+// because the number of rows in use varies as windows advance. The window lengths bound the number
+// of freed rows.
 class RowPool {
  public:
   static constexpr uint32_t kMaxFields = 8;

@@ -1,5 +1,5 @@
-// The samples of one ordered window by column: their number, and as much of their order as reads
-// need.
+// The samples of one ordered window by column: how many there are, and as much of their order as
+// reads need.
 //
 // Each quantile is tracked separately (rank_tracker.h). After BeginSorting, all samples of each
 // column are kept sorted instead (SortedColumns). Both methods give the same bits.

@@ -1,8 +1,8 @@
 // Exact order statistics over all samples of one sliding window.
 //
 // Quantiles are tracked, and the samples are reread only if a tracker cannot determine the result.
-// The median absolute deviation requires sorted samples. Therefore, all samples are kept sorted
-// starting at its first read (OrderedColumns).
+// The median absolute deviation requires sorted samples, so all samples are kept sorted once it has
+// been read (OrderedColumns).
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ namespace pitwall::window {
 // Not thread-safe.
 class OrderedWindow {
  public:
-  // A column with more than `max_samples` samples in the window has no result. It has a result
-  // again at the first pane at a multiple of the window's length at which it is within the limit.
+  // A column with more than `max_samples` samples in the window has no result. Whether it is within
+  // the limit again is checked only at multiples of the window's length.
   OrderedWindow(int64_t panes, uint32_t max_samples) : panes_(panes), columns_(max_samples) {}
 
   void Start(PaneIndex cursor);

@@ -1,5 +1,5 @@
-// Tests windows that keep every sample, in particular their sample limit and the recovery after it
-// was exceeded.
+// Tests windows that keep every sample, in particular their sample limit and their recovery after
+// exceeding it.
 #include <gtest/gtest.h>
 
 #include <algorithm>

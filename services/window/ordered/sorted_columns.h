@@ -1,5 +1,5 @@
-// The samples of each column of an ordered window as sorted keys (order_statistics.h). Replacing
-// one sample with another costs one move of the keys between them.
+// The samples of each column of an ordered window as sorted keys (order_statistics.h). Replacing a
+// sample moves only the keys between the old and the new sample.
 #pragma once
 
 #include <algorithm>

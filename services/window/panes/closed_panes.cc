@@ -35,7 +35,8 @@ void ClosedPanes::Trim(const PanePlan& plan) {
       panes_.pop_front();
     }
   }
-  // Each Push moves one pane out of the range of each kind, so only that pane has to be trimmed.
+  // Each Push moves one pane out of the range kept for positions and for each family, so only that
+  // pane has to be trimmed.
   const auto behind = [&](int64_t keep) -> Pane* {
     const int64_t at = static_cast<int64_t>(panes_.size()) - keep - 1;
     return at >= 0 ? &panes_[static_cast<size_t>(at)] : nullptr;

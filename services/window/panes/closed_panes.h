@@ -26,7 +26,7 @@ class ClosedPanes {
   explicit ClosedPanes(size_t packed_limit) : packed_limit_(packed_limit) {}
 
   bool packed() const { return packed_limit_ > 0; }
-  // Returns whether no pane has a sample.
+  // Returns true if no pane has a sample.
   bool empty() const { return nonempty_ == 0 && archive_.nonempty() == 0; }
   // Returns the index after the newest pane.
   PaneIndex end() const { return end_; }

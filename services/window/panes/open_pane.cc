@@ -63,8 +63,7 @@ void OpenPane::FoldLayers(const PaneShape& shape, SampleLimits& limits) {
   const std::vector<Family>& families = shape.plan.families();
   pane_.deep->partials.resize(families.size());
   for (size_t f = 0; f < families.size(); ++f) {
-    // The scaled sums are computed first, because they start with the sums before these layers were
-    // folded.
+    // The scaled sums are computed first, because they start from the sums without these layers.
     if (families[f] == Family::kSums && huge_) FoldScaled(f, shape);
     FoldPartial(f, shape);
   }

@@ -1,5 +1,5 @@
 // The pane of a track that contains the newest position. Its samples are kept in layers, which are
-// folded into partials once there are many layers.
+// folded into partials once there are many of them.
 #pragma once
 
 #include <cstddef>

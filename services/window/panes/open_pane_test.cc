@@ -76,8 +76,8 @@ TEST(OpenPane, SamplesOverAllLimitsAreDropped) {
   const Pane& pane = columns.Settle();
   ASSERT_EQ(pane.form, PaneForm::kDeep);
   EXPECT_EQ(pane.deep->dropped, std::vector<uint32_t>{1});
-  // Keeping one sample more than the limit is enough to exceed the limit. If only one of three
-  // columns has a sample, the row is not kept as a row.
+  // Column 1 keeps six samples, one more than its limit. A row with a sample in only one of three
+  // columns is kept as individual samples.
   EXPECT_EQ(pane.deep->extras.size(), 6u + 1u);
 }
 

@@ -10,7 +10,7 @@
 namespace pitwall::window {
 namespace {
 
-// Number of columns packed together. The cells of one cache line are thus read at the same time.
+// Number of columns packed together, so that all cells of a cache line are read at the same time.
 constexpr size_t kTile = 8;
 
 uint64_t BlankOf(uint32_t fields) {

@@ -40,8 +40,8 @@ void PaneArchive::PopFront() {
 }
 
 void PaneArchive::DropBefore(PaneIndex pane, PanePart part, Family family) {
-  // The panes leave the range of each kind one block at a time, so earlier blocks have nothing left
-  // to drop.
+  // Stops at the first block with nothing to drop, because the blocks before it were trimmed
+  // earlier.
   const int64_t end = first_ + static_cast<int64_t>(blocks_.size());
   for (int64_t number = std::min(FloorDiv(pane, kBlock), end) - 1; number >= first_; --number) {
     PackedBlock& block = blocks_[static_cast<size_t>(number - first_)];

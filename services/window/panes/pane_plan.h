@@ -14,7 +14,7 @@ namespace pitwall::window {
 
 class PanePlan {
  public:
-  // Adds the requirements of a window of this family that extends `keep` panes behind the open
+  // Adds the requirements of a window of this family that extends to `keep` panes before the open
   // pane.
   void Add(Family family, int64_t keep);
 
@@ -23,7 +23,7 @@ class PanePlan {
   const std::vector<Family>& families() const { return families_; }
   // Returns the family's index, or families().size() if the plan does not contain it.
   size_t IndexOf(Family family) const;
-  // These functions return the number of panes kept behind the open pane: in total, with positions,
+  // These functions return the number of panes kept before the open pane: in total, with positions,
   // and with the partials of families()[index].
   int64_t keep() const { return keep_; }
   int64_t keep_times() const { return keep_times_; }
@@ -46,7 +46,7 @@ class PanePlan {
   bool ordered_ = false;
 };
 
-// Dimensions of a track's rows at one moment.
+// Current dimensions of a track's rows.
 struct PaneShape {
   RowPool& pool;
   size_t columns;

@@ -1,4 +1,4 @@
-// Mapper that moves the rows of a track to other columns and into another pool.
+// Moves the rows of a track to other columns and into another pool.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // Limits on the samples that a track's panes keep for its ordered windows. A window with more
 // samples than its limit has no result until the next multiple of its length. A sample is therefore
-// dropped if it would only exceed the limits of all windows.
+// dropped if every window is already over its limit.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +29,7 @@ class SampleLimits {
   void Keep(const SampleLayers& layers, size_t columns, DeepPane& deep);
   // Closes the open pane, with index `index`.
   void ClosePane(PaneIndex index, bool deep, size_t columns);
-  // Skips empty panes that extend at least to the end of every block.
+  // Skips empty panes up to or past the next multiple of every window's length.
   void SkipPanes();
   // Recounts the samples in the closed panes. The last closed pane is open - 1.
   void Count(const std::deque<Pane>& closed, PaneIndex open, size_t columns);

@@ -33,7 +33,7 @@ class TrackPanes final : public PaneSource {
 
   PaneShape shape() const { return {*pool_, columns_, plan_}; }
   PaneIndex open_index() const { return closed_.end(); }
-  // Returns whether no pane has a sample.
+  // Returns true if no pane has a sample.
   bool empty() const { return open_.empty() && closed_.empty(); }
   // Returns whether any sample exceeded kHuge.
   bool huge() const { return open_.huge(); }

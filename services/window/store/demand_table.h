@@ -21,7 +21,7 @@
 
 namespace pitwall::window {
 
-// Age of a demand: the time at which it was added.
+// Records when a demand was added.
 struct DemandAge {
   uint32_t epoch = 0;  // 0 for the first set, otherwise the number of the Replace that added it
   // Sealed position at that time; Position::Earliest() for the first set.
@@ -88,7 +88,8 @@ class DemandTable {
 
   WindowRef WindowOf(const Demand& demand, const FunctionPlan& plan, const DemandAge& age,
                      Position origin, WindowSet& windows) const;
-  // Returns the current demand that each demand of `next` continues, or nullptr for a new demand.
+  // For each demand of `next`, returns the current demand that it continues, or nullptr if it is
+  // new.
   std::vector<const State*> ContinuedBy(const DemandSet& next,
                                         const std::vector<uint32_t>& moved_to) const;
   static void ReadLast(State& state, const Demand& demand, Position tick,

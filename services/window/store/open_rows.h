@@ -50,7 +50,7 @@ class OpenRows {
   const std::vector<OpenRow>& rows() const { return rows_; }
   std::optional<Position> Oldest() const;
   size_t cells() const { return cells_; }
-  // Memory of a row beyond its values, expressed in cells.
+  // Memory that a row uses in addition to its values, in cells.
   static constexpr size_t kCellsOfARow = 10;
   size_t charge() const { return cells_ + kCellsOfARow * rows_.size(); }
   RowKey KeyOf(const OpenRow& row) const;

@@ -95,8 +95,8 @@ void SelectorColumns::Replace(const DemandSet& demands, const std::vector<uint32
       if (!series.Known(one) || series.dormant(one)) continue;
       if ((*matchers_)[s].Matches(series.labels(one))) Add(s, one, series.labels(one));
     }
-    // Selector numbers may now refer to other selectors, so everything that is bound to a number
-    // must be bound again.
+    // Selector numbers may now refer to other selectors, so everything bound to a number must be
+    // rebound.
     selectors_[s].generation = generation;
   }
 }

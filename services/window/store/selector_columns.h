@@ -80,7 +80,7 @@ class SelectorColumns {
   const std::vector<Selector>* matchers_ = nullptr;  // indexed by selector
   std::vector<Columns> selectors_;
   std::vector<absl::InlinedVector<Membership, 2>> memberships_;  // indexed by series
-  // Selectors that require one metric name, by that name.
+  // Selectors that require a specific metric name, by that name.
   StringMap<std::vector<uint32_t>> by_name_;
   std::vector<uint32_t> nameless_;
 };

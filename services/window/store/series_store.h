@@ -38,7 +38,8 @@ struct Limits {
   size_t max_label_bytes = size_t{256} << 20;  // total size of their labels (LabelBytes)
   size_t max_open_samples = 4'000'000;         // cells of rows that are not sealed yet
   // Windows with more panes than this keep their older panes packed, which takes a quarter more
-  // time and a fraction of the memory (docs/decisions/0008-pack-the-old-panes-of-long-windows.md).
+  // time but only a fraction of the memory
+  // (docs/decisions/0008-pack-the-old-panes-of-long-windows.md).
   uint32_t long_panes = 1024;
   // Limit on packed samples, shared by all windows of more than long_panes panes over one selector
   // and pane grid. Above the limit, the oldest samples are dropped, and the windows that need the

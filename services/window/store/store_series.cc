@@ -1,5 +1,4 @@
-// Management of the store's series and row plans: the existing series and the columns of their
-// cells.
+// Manages the store's series and row plans.
 #include <algorithm>
 #include <utility>
 

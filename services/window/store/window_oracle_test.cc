@@ -80,7 +80,8 @@ struct Subject {
     StoreSnapshot::Save(*store, again);
     ASSERT_EQ(out.data().size(), again.data().size());
   }
-  // Returns the name of a value. In a histogram, all buckets except the first have a number.
+  // Returns the name of a value: the series, followed by the bucket number for all but the first
+  // bucket of a histogram.
   static std::string NameOf(const std::string& series, size_t bucket) {
     return bucket == 0 ? series : Cat(series, "#", bucket);
   }
@@ -158,7 +159,7 @@ class Scenario {
       source.series.push_back(Labels({{"__name__", "counter"}, {"gpu", gpu}, {"node", node}}));
       source.series.push_back(Labels({{"__name__", "unwanted"}, {"gpu", gpu}, {"node", node}}));
     }
-    // Another source also reports this series, so duplicates occur at equal times.
+    // Another source also reports this series, so some samples are duplicates.
     source.series.push_back(Labels({{"__name__", "gauge"}, {"gpu", "shared"}}));
     sources_.push_back(std::move(source));
   }
@@ -180,7 +181,7 @@ class Scenario {
     return (labels.Get("gpu") == "0" ? 1e9 : 0.5) + std::normal_distribution<double>(0, 1)(random_);
   }
 
-  // Generates rows of all sources with times up to about 3 s after `tick`.
+  // Generates rows from all sources with times up to about 3 s after `tick`.
   void Generate(int64_t tick) {
     for (Source& source : sources_) {
       if (source.next < tick - 5 * kSecond) source.next += (tick - source.next) / kSecond * kSecond;

@@ -63,7 +63,7 @@ class WindowSet {
   explicit WindowSet(const Limits& limits) : max_window_bytes_(limits.max_window_bytes) {}
 
   // Returns the new or shared state for the key. Samples at or before `since` do not belong to the
-  // window. Call Bind after all states were created.
+  // window. Call Bind after all states have been created.
   Track* TrackFor(const TrackKey& key, Position origin);
   SketchWindow* SketchFor(const TrackKey& key, const WindowShape& shape);
   SeriesTrack* SeriesTrackFor(const SeriesTrackKey& key, Position since);
@@ -101,7 +101,7 @@ class WindowSet {
     SeriesTrackKey key;
     std::unique_ptr<SeriesTrack> track;
   };
-  // A sketch that all quantile demands with the same window and age share.
+  // A sketch shared by all quantile demands with the same window and age.
   struct SketchState {
     TrackKey key;
     WindowPanes panes;

@@ -1,5 +1,6 @@
 // Reference implementation of every window function over all samples of one series. It computes the
-// result of Prometheus 3, which scans the window at each evaluation. For tests only.
+// same results as Prometheus 3 and, like Prometheus, scans the window at each evaluation. For tests
+// only.
 #pragma once
 
 #include <algorithm>

@@ -61,7 +61,8 @@ inline double OracleExtreme(const std::vector<OracleSample>& w, bool max) {
   return best;
 }
 
-// If `size` is not null, it is set to the quantile's interpolation over absolute values.
+// If `size` is not null, *size is set to the interpolation between the absolute values of the same
+// two samples.
 inline double OracleQuantile(const std::vector<OracleSample>& w, double phi,
                              double* size = nullptr) {
   if (std::isnan(phi)) return NormalNan();

@@ -9,7 +9,7 @@
 
 namespace pitwall::window {
 
-// Recomputes averages that are present but not finite from scaled sums of the panes in `window`.
+// Recomputes present but non-finite averages from the scaled sums of the panes in `window`.
 // `sums_index` is the index of the kSums partials. A window without a start keeps its results,
 // because its panes were dropped.
 void RescueAverages(const SlidingWindow& window, size_t sums_index, PaneSource& source,

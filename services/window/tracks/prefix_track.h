@@ -1,5 +1,5 @@
-// The first samples of each series of one selector in an attempt. The windows freeze once they are
-// full, and a frozen window's values are computed only once.
+// The first samples of an attempt, for each series of one selector. The windows freeze once they
+// are full, and a frozen window's values are computed only once.
 #pragma once
 
 #include <cstdint>

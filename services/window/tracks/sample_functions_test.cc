@@ -147,8 +147,8 @@ TEST(TheilSen, HandlesShortWindowsAndSpecialValues) {
   EXPECT_EQ(Slope({kInf, kInf, 1}), -kInf);
 }
 
-// The window has more samples than the function uses. The values form a straight line with one
-// outlier in ten samples.
+// The window has more samples than the function uses. The values form a straight line, except that
+// every tenth sample is an outlier.
 TEST(TheilSen, LongWindowsUseSubsetOfSamples) {
   for (const size_t n : {kMaxSlopeSamples, kMaxSlopeSamples + 1, 1000UL, 4096UL}) {
     Values values;

@@ -130,9 +130,9 @@ void SampleTrack::Scatter(Position position, std::span<const uint32_t> cells,
   }
 }
 
-// Drops samples that no window ending at or after `position` minus its offset contains. Called when
-// a list has doubled, so the amortized cost per sample does not depend on how far the windows look
-// back.
+// Drops samples that are before every window that ends at or after `position` minus its offset.
+// Called when a list has doubled, so the amortized cost per sample does not depend on how far the
+// windows look back.
 void SampleTrack::Shrink(Samples* samples, Position position) const {
   std::vector<Sample>& list = samples->list;
   size_t first = list.size();

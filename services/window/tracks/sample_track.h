@@ -1,7 +1,6 @@
 // Every sample of one selector's series in order of position, as far back as the demands look. The
 // track serves functions that partials cannot compute (double_exponential_smoothing) and windows of
-// a number of samples, whose edges differ by series. Reads scan the window, so the cost class is
-// "rescan".
+// N samples, whose edges differ by series. Reads scan the window, so the cost class is "rescan".
 #pragma once
 
 #include <cstdint>

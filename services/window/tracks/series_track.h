@@ -31,7 +31,7 @@ class SeriesTrack {
  public:
   virtual ~SeriesTrack() = default;
 
-  // The demands determine the samples that are kept. After the demands changed, call ForgetDemands
+  // The demands determine the samples that are kept. When the demands change, call ForgetDemands
   // and then AddDemand for each demand.
   virtual void ForgetDemands() = 0;
   virtual void AddDemand(const Demand& demand) = 0;

@@ -148,7 +148,7 @@ TEST(FirstSamples, WindowFreezesWhenFull) {
   for (; t < 50; ++t) ASSERT_TRUE(f.Put((t + 1) * kSecond, 1000).ok());
   f.Tick(t);
   EXPECT_EQ(median(), 2);
-  // The same samples give another result with other arguments.
+  // Different arguments give different results for the same samples.
   EXPECT_EQ(f.store.results().Read(0, std::vector<double>{1.0}).values[0], 9);
   EXPECT_EQ(median(), 2);
   EXPECT_EQ(Copy(f.store)->results().Read(0, half).values[0], 2);

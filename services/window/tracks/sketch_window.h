@@ -48,8 +48,8 @@ class SketchWindow {
   // is skipped. The columns must not have samples at or after this position.
   void Scatter(Position position, std::span<const uint32_t> cells,
                std::span<const uint32_t> columns, const double* values);
-  // Computes quantile_over_time of values that each have a relative error of at most kSketchError.
-  // Every sample must be at or before `tick`.
+  // Computes quantile_over_time over the bucket values, each with a relative error of at most
+  // kSketchError. Every sample must be at or before `tick`.
   void Read(Position tick, double phi, double* values, uint8_t* present);
   // Returns whether the last Read found a window with dropped samples.
   bool incomplete() const { return incomplete_; }

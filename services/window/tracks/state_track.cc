@@ -38,9 +38,9 @@ void StateTrack::Add(Column& column, Position position, double value) const {
   if (list.size() >= column.limit) Shrink(column, position);
 }
 
-// Drops stretches that no window ending at or after `position` minus its offset contains. Called
-// when a list has doubled, so the amortized cost per sample does not depend on how far the windows
-// look back.
+// Drops stretches that are before every window that ends at or after `position` minus its offset.
+// Called when a list has doubled, so the amortized cost per sample does not depend on how far the
+// windows look back.
 void StateTrack::Shrink(Column& column, Position position) const {
   std::vector<Stretch>& list = column.list;
   size_t first = 0;

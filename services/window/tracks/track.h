@@ -24,8 +24,8 @@ class Track {
  public:
   // If `with_stale` is set, stale markers are samples (instant selectors with an offset); otherwise
   // they never arrive. If `packed_limit` is not 0, the track serves long windows: older panes are
-  // packed into at most that many bytes, and the oldest are dropped above it. Not supported for
-  // kOrdered.
+  // packed into at most that many bytes, and above this limit, the oldest are dropped. Not
+  // supported for kOrdered.
   Track(PaneGrid grid, bool with_stale, size_t packed_limit);
 
   bool with_stale() const { return with_stale_; }
@@ -56,7 +56,7 @@ class Track {
     panes_.Scatter(position, cells, columns, values, huge);
   }
 
-  // ---- Reads return the state of the last Advance, whose position must have been the end of a
+  // ---- Reads return the state as of the last Advance. Its position must have been the end of a
   // pane plus the window's offset. A read returns false and has no values if samples in the window
   // were dropped because of packed_limit.
   bool Read(size_t window, const WindowQuery& query, double* values, uint8_t* present);

@@ -48,7 +48,7 @@ class TrackWindows {
 
   // Starts at the first pane, `open`.
   void Start(PaneIndex open);
-  // Advances the windows. Call this after the pane before the open pane was closed.
+  // Advances the windows. Call this after the pane before the open pane has been closed.
   void Advance(PaneSource& source);
   // Skips panes. The source is empty starting at pane `from`, and `open` is the index of the open
   // pane.
