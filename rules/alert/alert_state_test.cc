@@ -115,7 +115,7 @@ TEST(AlertState, ChangedBindingDoesNotAffectAlerts) {
          {40, "", "resolved 1=5 since 0 fired 20 #2 no_data", ""}});
 }
 
-TEST(AlertState, LabelsAreElementThenRuleThenAlertname) {
+TEST(AlertState, RuleLabelsOverrideElementLabelsButNotAlertname) {
   AlertScript s;
   s.rule.labels = {{"severity", "{{ if gt $value 90.0 }}critical{{ else }}warning{{ end }}"},
                    {"x", "{{ $labels.x }}0"},
@@ -211,7 +211,7 @@ TEST(AlertState, ActiveReturnsPrometheusSeries) {
   EXPECT_TRUE(state.Active(1).firing);
 }
 
-TEST(AlertState, EmptyExpandedLabelIsUnexpandedInSeries) {
+TEST(AlertState, LabelThatExpandsToEmpty_StaysUnexpandedInSeries) {
   AlertScript s;
   s.rule.labels = {{"team", "{{ $labels.team }}"}, {"x", "{{ $labels.team }}"}};
   AlertState state = s.Make();
@@ -290,7 +290,7 @@ TEST(AlertState, DamagedStateIsRejected) {
   }
 }
 
-TEST(AlertRule, InvalidTemplate_ErrorNamesPlace) {
+TEST(AlertRule, InvalidTemplate_ErrorNamesLocation) {
   plan::DomainPlan domain;
   domain.parameters = {{"r", "threshold", 1}};
   plan::Rule rule;

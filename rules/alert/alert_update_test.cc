@@ -29,7 +29,7 @@ TEST(AlertUpdate, ChangedTextIsReportedAtMostOncePerMinute) {
 
 // The text is from the same tick as the value, even if the issue ends before the text could be
 // reported.
-TEST(AlertUpdate, FinalTextIsFromTickThatSawAlertLast) {
+TEST(AlertUpdate, FinalTextIsFromLastTickWithAlert) {
   AlertScript s;
   s.rule.annotations = {{"summary", "at {{ $value }}"}};
   s.rule.keep_firing = Duration::Seconds(20);
@@ -227,7 +227,7 @@ TEST(ElementLookup, FindsSourceElements) {
 }
 
 // In `x / y < 1 or (z < 1 unless on () q)`, only one side has a metric name.
-TEST(ElementLookup, EitherSideOfOrMayHaveElement) {
+TEST(ElementLookup, ElementMayComeFromEitherOperandOfOr) {
   const Labels computed({{"x", "1"}}), named({{"__name__", "z"}, {"x", "1"}});
   for (const Labels& other : {named, Labels(), Labels({{"x", "1"}, {"node", "n"}})}) {
     Elements e = Absent(eval::LabelColumn::Of({computed, other, Labels({{"x", "2"}})}));

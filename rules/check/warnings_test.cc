@@ -286,7 +286,7 @@ TEST(Warnings, ReportsDuplicateRules) {
               IsEmpty());
 }
 
-TEST(Warnings, ReportsRecordedNamesWithAnotherMeaning) {
+TEST(Warnings, ReportsRecordedNamesThatConflictWithKnownSeries) {
   EXPECT_THAT(OfRecord("avg(hw_power_watts)", "hw_gpu_utilization_ratio"),
               HasSubstr("p.yaml:5:13: warning: \"hw_gpu_utilization_ratio\" is a series of the "
                         "catalog"));

@@ -187,7 +187,7 @@ TEST(Parser, ParsesSubqueriesAggregationsAndMatching) {
   EXPECT_EQ(Parse("a + fill")->As<BinaryExpr>()->right->As<SelectorExpr>()->name, "fill");
 }
 
-TEST(Parser, SpansCoverWrittenText) {
+TEST(Parser, SpansCoverSourceText) {
   const std::string text = "sum(rate(x[5m])) by (a) > foo{b=\"c\"} offset 5m";
   const Source source("e", text);
   Diagnostics diagnostics;

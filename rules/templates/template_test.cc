@@ -254,7 +254,7 @@ TEST_F(TemplateTest, ExhaustedMemoryReturnsError) {
   }
 }
 
-TEST_F(TemplateTest, ReportsVaryingOutputAndReferences) {
+TEST_F(TemplateTest, DetectsVaryingOutputAndReferencedParameters) {
   const auto varies = [](std::string_view text) { return Template::Parse("t", text)->varies(); };
   EXPECT_FALSE(varies("plain"));
   EXPECT_FALSE(varies("{{ $labels.gpu }}{{ .Labels.x }}{{ toUpper $labels.x }}"));

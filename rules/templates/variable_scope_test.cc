@@ -24,7 +24,7 @@ TEST(VariableScope, LeaveDropsVariablesOfBlock) {
   EXPECT_EQ(scope.Find("$x")->slot, 20U);
 }
 
-TEST(VariableScope, SeparateTemplateHasOnlyRoot) {
+TEST(VariableScope, SeparateTemplateSeesOnlyRootVariable) {
   const VariableScope scope = VariableScope::OfSeparateTemplate();
   EXPECT_TRUE(scope.separate());
   EXPECT_EQ(scope.Find("$")->slot, kRootSlot);

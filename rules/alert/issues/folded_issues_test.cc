@@ -120,7 +120,7 @@ TEST_F(FoldedIssuesTest, IssueSpansFirstToLastAlert) {
             Lines{"found rank 0 #1 since 11: t11 is 5; first t11 worst t11=5 count 1"});
 }
 
-TEST_F(FoldedIssuesTest, DifferentLabelsAreDifferentIssues) {
+TEST_F(FoldedIssuesTest, DifferentLabelsCreateSeparateIssues) {
   EXPECT_EQ(Tick(1, {{0, 1}, {12, 2}, {13, 3}}),
             (Lines{"found rank 0 #1 since 1: t10 is 1; first t10 worst t10=1 count 1",
                    "found rank 1 #1 since 1: t10 is 2; first t10 worst t11=3 count 2"}));
@@ -140,7 +140,7 @@ TEST_F(FoldedIssuesTest, NamesAtMostTenElementsAndCountsAll) {
 }
 
 // Each element has its own `for`, so elements that alternate do not fire.
-TEST_F(FoldedIssuesTest, EachElementHasItsOwnFor) {
+TEST_F(FoldedIssuesTest, ForIsTrackedPerElement) {
   rule_.hold = Duration::Nanos(2 * kTickNs);
   EXPECT_EQ(Tick(1, {{0, 1}}), Lines{});
   EXPECT_EQ(Tick(2, {{1, 1}}), Lines{});
@@ -179,7 +179,7 @@ TEST_F(FoldedIssuesTest, EndAllEndsEveryIssue) {
   EXPECT_EQ(Tick(3, {}), Lines{});
 }
 
-TEST_F(FoldedIssuesTest, DamageFailsTheReader) {
+TEST_F(FoldedIssuesTest, DamagedStateIsRejected) {
   Tick(1, {{0, 1}, {1, 1}});
   BinaryWriter saved;
   state_->Save(saved);

@@ -16,7 +16,7 @@ AlertScript Unsteady(int64_t seconds) {
   return script;
 }
 
-TEST(Recurrence, ReturnWithinTime_StaysUntilClearForThatTime) {
+TEST(Recurrence, EarlyReturn_IssueStaysOpenUntilClearForDuration) {
   AlertScript s = Unsteady(100);
   s.Run({{0, "1=5", "found 1=5 since 0 fired 0 #1"},
          {10, "", "resolved 1=5 since 0 fired 0 #2 cleared"},  // ends immediately
@@ -31,7 +31,7 @@ TEST(Recurrence, ReturnWithinTime_StaysUntilClearForThatTime) {
          {260, "", "resolved 1=5 since 250 fired 250 #2 cleared"}});
 }
 
-TEST(Recurrence, LateReturnIsSteady) {
+TEST(Recurrence, LateReturn_IssueEndsImmediately) {
   AlertScript s = Unsteady(100);
   s.Run({{0, "1=5", "found 1=5 since 0 fired 0 #1"},
          {10, "", "resolved 1=5 since 0 fired 0 #2 cleared"},
@@ -48,7 +48,7 @@ TEST(Recurrence, EachAlertIsCountedSeparately) {
          {130, "", "resolved 1=5 since 20 fired 20 #2 cleared"}});
 }
 
-TEST(Recurrence, CountsFromEndDeterminedByForAndKeepFiring) {
+TEST(Recurrence, WaitStartsWhenKeepFiringEnds) {
   AlertScript s = Unsteady(50);
   s.rule.hold = Duration::Seconds(10);
   s.rule.keep_firing = Duration::Seconds(20);

@@ -377,7 +377,7 @@ TEST(RuleStatus, AlternatingReasonIsNotReportedAgain) {
   EXPECT_EQ(reported, 1U);
 }
 
-TEST(RuleStatus, RestoredMachineContinues) {
+TEST(RuleStatus, RestoredStateMachineContinues) {
   RuleStatusMachine m({"a", "b"});
   m.Gate(std::vector<uint8_t>{1, 1});
   StatusInput in;

@@ -60,7 +60,7 @@ std::string FailureOf(std::vector<RuleSetFile> files) {
   return expanded.ok() ? "" : std::string(ToStd(expanded.status().message()));
 }
 
-TEST(Include, AlertIncludesItsRecordingRulesOnSameLines) {
+TEST(Include, IncludedAlertAddsRecordingRulesAtOriginalLines) {
   const auto got =
       ExpandIncludes({{"team.yaml", "include:\n- pack: training\n  alerts: [Slow]\ngroups: []\n"}},
                      IncludeTestPack);

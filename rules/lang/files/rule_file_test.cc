@@ -120,7 +120,7 @@ TEST(RuleFile, ParsesEveryKey) {
   EXPECT_EQ(steps.rules[0].unsteady_ns, 90 * kSecond);  // in event time, not steps
 }
 
-TEST(RuleFile, ParameterAndExplainsErrorsNameTheCause) {
+TEST(RuleFile, ErrorsInParametersAndExplainsNameCause) {
   Diagnostics diagnostics;
   ParseRuleFile("p.yaml", R"(groups:
 - name: a
@@ -208,7 +208,7 @@ TEST(RuleFile, RejectsControlCharactersInAnnotationsAndLabels) {
               Not(HasSubstr("control character")));
 }
 
-TEST(RuleFile, UnsteadyIsEventTimeForAlertsOnly) {
+TEST(RuleFile, UnsteadyRequiresDurationAndAlert) {
   const std::string failure = Failure(R"(groups:
 - name: g
   clock: step
@@ -339,7 +339,7 @@ TEST(RuleFile, StepClockUsesPlainNumbers) {
             "        ^\n");
 }
 
-TEST(RuleFile, YamlErrorsAreDiagnostics) {
+TEST(RuleFile, YamlErrorsBecomeDiagnostics) {
   EXPECT_EQ(Failure("groups:\n- name: a\n  name: b\n"),
             "p.yaml:3:3: error: key \"name\" is a duplicate\n      name: b\n      ^\n");
   EXPECT_EQ(Failure("- a\n"),

@@ -88,7 +88,7 @@ TEST(RuleCost, StateGrowsWithPanesFieldsAndSamples) {
   EXPECT_LT(state("sum_over_time(a[attempt]) > 1"), 200);
 }
 
-TEST(RuleCost, WorkMatchesMeasuredTable) {
+TEST(RuleCost, WorkMatchesMeasuredCosts) {
   // With one evaluation and one sample per second, the sum costs 9.6 per sample and 2.3 per read,
   // the need costs 2.3 and 1, and the comparison costs 1.
   EXPECT_NEAR(CostOfExpr("sum_over_time(a[1m]) > 1").work_ns, 9.6 + 2.3 + 2.3 + 1 + 1, 1e-9);
