@@ -65,7 +65,7 @@ TEST(Time, MultiplesCountFromOrigin) {
   EXPECT_EQ(NextAfter(at(5), Duration::Nanos(5)), at(10));
 }
 
-TEST(Time, StepsAndOffsetsSupportCounting) {
+TEST(Time, StepsAndOffsetsSupportIntegerArithmetic) {
   Step step(4);
   EXPECT_EQ(++step, Step(5));
   EXPECT_EQ(step + 2 - Step(1), 6);

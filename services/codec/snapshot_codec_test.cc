@@ -30,7 +30,7 @@ std::string Change(const std::string& chunk,
   return message.SerializeAsString();
 }
 
-TEST(SnapshotCodec, RoundTripInAnyOrderOfChunks) {
+TEST(SnapshotCodec, ChunksRoundTripInAnyOrder) {
   const uint32_t seed = 20'261'121;
   SCOPED_TRACE(seed);
   std::mt19937 random(seed);
@@ -59,7 +59,7 @@ TEST(SnapshotCodec, RoundTripInAnyOrderOfChunks) {
   }
 }
 
-TEST(SnapshotCodec, LongNamesStillFitIntoChunk) {
+TEST(SnapshotCodec, ChunksWithLongNamesStayWithinSizeLimit) {
   const std::string name(1024, 'j');
   auto chunks = SplitSnapshot(name, INT64_MAX, name, UINT32_MAX, Noise(2'000'000, 1));
   ASSERT_TRUE(chunks.ok());

@@ -205,7 +205,7 @@ TEST(TelemetryCodec, ControlCharactersInTextAreEscaped) {
               testing::HasSubstr("job \"j\\\\u0085\" has a control character"));
 }
 
-TEST(TelemetryCodec, RoundTripOfControlRecords) {
+TEST(TelemetryCodec, ControlRecordsRoundTrip) {
   ControlRecord tick;
   tick.elapsed = Duration::Seconds(1);
   ControlRecord change;
@@ -226,7 +226,7 @@ TEST(TelemetryCodec, RoundTripOfControlRecords) {
   EXPECT_EQ(decoded->control->rule_set_hash, "0123");
 }
 
-TEST(TelemetryCodec, RoundTripOfExtremeTimesAndSteps) {
+TEST(TelemetryCodec, ExtremeTimesAndStepsRoundTrip) {
   Example example;
   const std::vector<int64_t> times{-5, 0, std::numeric_limits<int64_t>::max()};
   const std::vector<int64_t> steps{0, std::numeric_limits<int64_t>::max() - 1, kNoStep};
@@ -467,7 +467,7 @@ TEST(BatchDecoder, RepeatedSchemaIsDecodedOnce) {
   EXPECT_EQ(third->batch->schemas[0]->stream, changed.stream);
 }
 
-TEST(BatchDecoder, RejectsBatchInSeveralParts) {
+TEST(BatchDecoder, RejectsConcatenatedBatches) {
   const Example example;
   std::string bytes;
   EncodeBatch(example.batch, &bytes);

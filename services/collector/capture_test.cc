@@ -245,7 +245,7 @@ TEST_F(CaptureCollectorTest, SamplesClientTwiceAndPublishesState) {
   EXPECT_TRUE(published);
 }
 
-TEST_F(CaptureCollectorTest, ClientWithHugeAnswer_IsClosedAndCapturedBySystem) {
+TEST_F(CaptureCollectorTest, OversizedAnswer_ClientIsDisconnectedAndCapturedBySystem) {
   Start();
   TestClient client = Join(0);
   Request();

@@ -54,7 +54,7 @@ class JobStreamsTest : public ::testing::Test {
   JobStreams job_{true};
 };
 
-TEST_F(JobStreamsTest, Schema_SentOnceAndRepeatedAfterFiveSeconds) {
+TEST_F(JobStreamsTest, Schema_IsSentOnceAndRepeatedAfterFiveSeconds) {
   job_.SetGpus(ListReaders(std::make_unique<OneReader>()));
   job_.Sample(10 * kSecond);
   EXPECT_THAT(Schemas(Publish(10 * kSecond)), ElementsAre(kGpuStream));
@@ -77,7 +77,7 @@ TEST_F(JobStreamsTest, WithdrawnCores_EndOnceWithEmptySchema) {
   EXPECT_THAT(Publish(11 * kSecond).frames, IsEmpty());
 }
 
-TEST_F(JobStreamsTest, CoresNeverGiven_AreNotWithdrawn) {
+TEST_F(JobStreamsTest, NeverAssignedCores_AreNotWithdrawn) {
   JobStreams without(false);
   without.SetCores(false);
   Batch batch;

@@ -386,7 +386,7 @@ TEST_F(UnseenTest, OtherPidNamespace_ReportsNoEnd) {
   StopIt();
 }
 
-TEST_F(UnseenTest, RunningRank_IsResumedUntilItsEnd) {
+TEST_F(UnseenTest, RunningRank_IsResumedAndTrackedUntilItEnds) {
   Kill();
   clock_.Advance(kSecond);
   Start();

@@ -152,7 +152,7 @@ TEST(RuleChangeTest, AllRulesAreRemoved) {
                                            kEnds[4], Stopped("steps/T")));
 }
 
-TEST(RuleChangeTest, TimeClockIsRemoved) {
+TEST(RuleChangeTest, RemovedTimeClock_EndsIssuesAndStopsRules) {
   Trouble job(Before());
   job.Change({Before()[2]});
   EXPECT_THAT(job.NewEvents(), UnorderedElementsAre(kEnds[0], kEnds[1], kEnds[2], Stopped("one/A"),
@@ -217,7 +217,7 @@ TEST(RuleChangeTest, ChangedForOrLabels_IssueEndsUnderOldRule) {
 }
 
 // The rule keeps its name but moves to another clock, so the issue found on the time clock ends.
-TEST(RuleChangeTest, RuleMovesToOtherClock_IssueEnds) {
+TEST(RuleChangeTest, RuleMovesToAnotherClock_IssueEnds) {
   Trouble job(Before());
   std::vector<GroupText> after = Before();
   after[1].step = true;

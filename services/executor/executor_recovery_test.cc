@@ -106,7 +106,7 @@ class ExecutorRecoveryTest : public ExecutorTest {
   UnconfirmedLog unconfirmed_{&log_};
 };
 
-TEST_F(ExecutorRecoveryTest, LostDecision_IsDecidedAgain) {
+TEST_F(ExecutorRecoveryTest, LostDecision_IsRepeated) {
   processes_.Run(17, 170);
   RunUnsure();
   unconfirmed_.Next(ActionEventType::kDecided, CommitResult::kLost);

@@ -49,7 +49,7 @@ TEST_F(ExecutorTest, StopsProcessOnceAndRecordsEffect) {
 }
 
 // A stopped job ends immediately (time-model.md, section 4).
-TEST_F(ExecutorTest, JobGetsStopNoticeAndEnd) {
+TEST_F(ExecutorTest, StoppedJobGetsStopNoticeAndEndEvent) {
   ASSERT_TRUE(log_.EnsureTopic("pitwall.telemetry", {1, false, -1}).ok());
   processes_.Run(17, 170);
   Run(Options());
@@ -77,7 +77,7 @@ TEST_F(ExecutorTest, JobGetsStopNoticeAndEnd) {
   }
 }
 
-TEST_F(ExecutorTest, JobGetsRefusedStopNotice) {
+TEST_F(ExecutorTest, JobIsNotifiedOfRefusedStop) {
   ASSERT_TRUE(log_.EnsureTopic("pitwall.telemetry", {1, false, -1}).ok());
   processes_.Run(17, 170);
   processes_.signal_error = absl::PermissionDeniedError("not ours");

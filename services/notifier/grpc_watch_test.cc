@@ -71,7 +71,7 @@ class GrpcWatchTest : public ::testing::TestWithParam<std::string> {
 INSTANTIATE_TEST_SUITE_P(Logs, GrpcWatchTest, ::testing::Values("Memory", "Embedded"),
                          [](const auto& which) { return which.param; });
 
-TEST_P(GrpcWatchTest, RandomlyCutAndResumedWatchMissesNoEvent) {
+TEST_P(GrpcWatchTest, RandomlyInterruptedWatchMissesNoEvent) {
   NotifierOptions options;
   options.window_events = 16;  // small, so that resumed watchers must read the log
   Run(options);

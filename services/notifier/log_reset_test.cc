@@ -168,7 +168,7 @@ TEST_F(LogResetTest, EventsReadBeforeReset_AreStillDelivered) {
   Pass([&] { return Stored() == 1; });
 }
 
-TEST_F(LogResetTest, WatcherOfReplacedLogMustListAgain) {
+TEST_F(LogResetTest, WatcherOfReplacedLogMustRelist) {
   Run();
   PublishJobs("old", 0, 5);
   PassTime(2);

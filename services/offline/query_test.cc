@@ -42,7 +42,7 @@ TEST(RunQuery, EvaluatesScalarsAndStrings) {
 }
 
 // Covers fixed times and future times that have samples.
-TEST(RunQuery, ReadsOtherTimes) {
+TEST(RunQuery, ReadsFixedAndFutureTimes) {
   std::vector<QuerySeries> series(1);
   series[0].labels = Labels{{"__name__", "m"}};
   for (int64_t i = 0; i <= 10; ++i)

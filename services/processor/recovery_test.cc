@@ -211,7 +211,7 @@ TEST_F(RecoveryTest, IssueOfVanishedJob_IsEnded) {
   EXPECT_THAT(PublishedStatuses(), ::testing::Contains(RuleStatus::kStopped));
 }
 
-TEST_F(RecoveryTest, VanishedJobThatEnded_StatusesAreNotStopped) {
+TEST_F(RecoveryTest, EndedJobVanishes_StatusesDoNotBecomeStopped) {
   Feed(12, 1);
   IssueEvent ended = Events().back();
   ended.type = EventType::kJobChanged;
@@ -259,7 +259,7 @@ TEST_F(RecoveryTest, LostCommit_IsNotTreatedAsFirstStart) {
   EXPECT_EQ(CheckIssueEvents(), 1U);
 }
 
-TEST_F(RecoveryTest, SnapshotOverLimit_IsReportedAndStateRebuilt) {
+TEST_F(RecoveryTest, SnapshotOverLimit_IsReportedAndStateIsRebuilt) {
   options_.snapshot_limits.uncompressed_bytes = 200;
   ASSERT_TRUE(Open().ok());
   Feed(12, 1);
@@ -372,7 +372,7 @@ TEST_F(EndedJobRuleSets, ResumedJobUsesActiveRules) {
   }
 }
 
-TEST_F(EndedJobRuleSets, LostRules_AreSkippedByAcceptedReset) {
+TEST_F(EndedJobRuleSets, AcceptedLogReset_SkipsLostRules) {
   Feed(12, 1);
   ASSERT_EQ(CheckIssueEvents(), 1U);
   Change();

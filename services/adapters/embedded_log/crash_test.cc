@@ -139,7 +139,7 @@ TEST_F(CrashTest, CommitWithMissingRecordsIsDropped) {
 }
 
 // Journal pages may reach the disk in any order, so a hole may be followed by valid frames.
-TEST_F(CrashTest, HoleInUnflushedJournalIsTornTail) {
+TEST_F(CrashTest, HoleInUnflushedJournalCountsAsTornTail) {
   MustOpen();
   MakeTopics();
   for (int64_t n = 0; n < 3; ++n) Apply(n);

@@ -45,7 +45,7 @@ TEST(CookieSessions, SessionsExpireByMonotonicTime) {
   EXPECT_EQ(sessions.size(), 1U);  // the expired session was dropped
 }
 
-TEST(CookieSessions, LimitEvictsFirstExpiringSession) {
+TEST(CookieSessions, LimitEvictsSessionThatExpiresFirst) {
   fakes::FakeClock clock;
   CookieSessions sessions(&clock, {.most = 2}, Counting());
   const auto first = *sessions.Open(Role::kView);

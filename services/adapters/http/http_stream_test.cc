@@ -162,7 +162,7 @@ TEST_F(HttpStream, StreamsAreLimitedInTotalAndPerAddress) {
   }
 }
 
-TEST_F(HttpStream, ClientThatDoesNotReadIsClosed) {
+TEST_F(HttpStream, ClientThatDoesNotReadIsDisconnected) {
   HttpServerOptions options;
   options.timeouts.write_timeout_ns = 300'000'000;
   Serve(options);

@@ -96,7 +96,7 @@ TEST(CommandsTest, OverviewListsEveryCommand) {
     EXPECT_THAT(overview, HasSubstr(Cat("  ", command.name, "  ")));
 }
 
-TEST(CommandsTest, ServiceHelp_OptionOfOtherService_ListedAsIgnored) {
+TEST(CommandsTest, ServiceHelp_OptionOfAnotherService_ListedAsIgnored) {
   const std::vector<Command> commands = AllCommands();
   const Command* const collector = FindCommand(commands, {"collector"});
   ASSERT_TRUE(collector != nullptr);

@@ -22,7 +22,7 @@ class PrivateDirectoryTest : public ::testing::Test {
   const std::string path_ = ::testing::TempDir() + "pitwall_private_directory";
 };
 
-TEST_F(PrivateDirectoryTest, NewDirectoryBelongsToOwnerOnly) {
+TEST_F(PrivateDirectoryTest, NewDirectoryIsAccessibleOnlyToOwner) {
   ASSERT_TRUE(MakePrivateDirectory(path_).ok());
   EXPECT_EQ(Mode(), 0700U);
   EXPECT_TRUE(MakePrivateDirectory(path_).ok());

@@ -67,7 +67,7 @@ TEST(SystemMetricsReader, EmitsCanonicalSeries) {
   }
 }
 
-TEST(SystemMetricsReader, IdleIsRemainderOfBusyAndIowait) {
+TEST(SystemMetricsReader, IdleIsRemainderAfterBusyAndIowait) {
   const Outcome read = Read({
       // The iowait share at 1 s is in the next file. The tick at 2 s has no iowait share, and the
       // tick at 3 s has only an iowait share. At 4 s, the two shares exceed 100%.

@@ -42,7 +42,7 @@ TEST(PhaseTimeline, OpenPhaseIsEmittedOnceBeforeItsSpan) {
   EXPECT_THAT(timeline.Take(30), ElementsAre(Change{31, kNoPhase}));
 }
 
-TEST(PhaseTimeline, ChangesBeforePromiseMoveAfterIt) {
+TEST(PhaseTimeline, ChangesBeforePromise_AreMovedAfterPromise) {
   PhaseTimeline timeline;
   timeline.AddSpan(0, 10, 12);
   timeline.SetCurrent(1, 14);

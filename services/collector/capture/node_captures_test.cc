@@ -211,7 +211,7 @@ TEST_F(NodeCapturesTest, OldOrDisconnectedClients_AreCapturedBySystem) {
   EXPECT_THAT(got_[1].why_system, HasSubstr("connection to the collector is lost"));
 }
 
-TEST_F(NodeCapturesTest, ProcessEndsDuringCapture_HasNoResult) {
+TEST_F(NodeCapturesTest, ProcessEndsDuringCapture_CaptureHasNoResult) {
   Ask();
   std::filesystem::remove_all(root_.At("proc/100"));
   captures_.Closed(10);

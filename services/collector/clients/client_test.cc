@@ -201,7 +201,7 @@ TEST_F(ClientTest, SchedulerReferenceComesFromClient) {
 }
 
 // The connecting process has exited, and its PID now belongs to another user's process.
-TEST_F(ClientTest, PidReusedByOtherUser_HasNoReference) {
+TEST_F(ClientTest, PidReusedByAnotherUser_HasNoReference) {
   WriteProcess(getuid() + 1, 888);
   StartServer();
   EXPECT_EQ(ReferenceAfter(HelloOf(0, Now())), JobReference{});
@@ -411,7 +411,7 @@ TEST_F(ClientTest, LargeUpdateIsSplitIntoBatches) {
   EXPECT_EQ(steps, 30'000u);
 }
 
-TEST_F(ClientTest, ExcessAndSilentClientsAreClosed) {
+TEST_F(ClientTest, ExcessAndSilentClientsAreDisconnected) {
   options_.max_clients = 2;
   StartServer();
   TestClient a(options_.path);

@@ -8,7 +8,7 @@ namespace {
 constexpr size_t kTotal = 1000;
 constexpr size_t kMessage = 100;
 
-TEST(ClientUsageTest, Clients_CountedPerOwner) {
+TEST(ClientUsageTest, Clients_AreCountedPerOwner) {
   ClientUsage usage(kTotal, kMessage);
   usage.Connect("uid:1");
   usage.Connect("uid:1");

@@ -75,7 +75,7 @@ class OwnersTest : public ::testing::Test {
   JobRegistry bindings_;
 };
 
-TEST_F(OwnersTest, ClientOfOtherOwnerCannotJoin) {
+TEST_F(OwnersTest, ClientOfAnotherOwnerCannotJoin) {
   EXPECT_EQ(Claim(1, Rank(kAlice, "j")), "j of uid:1000");
   EXPECT_THAT(Claim(2, Rank(kMallory, "j", 1)),
               StartsWith("other_owner: job \"j\" belongs to uid:1000"));
@@ -165,7 +165,7 @@ TEST_F(OwnersTest, OptionWithoutOwner_BelongsToFirstClient) {
       << "the option takes precedence";
 }
 
-TEST_F(OwnersTest, JobLimitsExemptDeclaredJobs) {
+TEST_F(OwnersTest, DeclaredJobsAreExemptFromJobLimits) {
   for (int i = 0; i < 3; ++i)
     EXPECT_EQ(Claim(static_cast<uint64_t>(i + 1), Rank(kMallory, Cat("m", i))),
               Cat("m", i, " of uid:1001"));
@@ -375,7 +375,7 @@ TEST_F(SharesTest, RankSilentForTenMinutes_StaysConnected) {
   EXPECT_EQ(Refused(Refusal::kIdle), 0u);
 }
 
-TEST_F(SharesTest, ClientWithoutHelloIsClosed) {
+TEST_F(SharesTest, ClientWithoutHelloIsDisconnected) {
   Start();
   TestClient silent(options_.path);
   silent.SendBytes(std::string_view("\x10\x00\x00\x00x", 5));  // the beginning of a message

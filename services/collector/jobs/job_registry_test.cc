@@ -291,7 +291,7 @@ TEST(JobFileDirectory, ErrorsContainLineAndCause) {
   }
 }
 
-TEST(JobFileDirectory, EpilogDefinesEndOfJob) {
+TEST(JobFileDirectory, ParsesJobEndFromEpilog) {
   const auto end = [](std::string_view lines) {
     const auto parsed = JobFileDirectory::Parse(Cat("job_id=x\n", lines));
     EXPECT_TRUE(parsed.ok()) << parsed.status();
@@ -424,7 +424,7 @@ TEST_F(JobRegistryTest, ReferenceWithTooManyProcesses_IsMarked) {
   EXPECT_EQ(Reference(), "100@n/1+more");
 }
 
-TEST_F(JobRegistryTest, PodOwnerIsReferenceWithoutDeclaration) {
+TEST_F(JobRegistryTest, NoDeclaration_PodOwnerIsReference) {
   const JobReference object{"kubernetes", "", "ml", "Job", "llm", "u7", ""};
   JobClaim claim = Process(0, 10);
   claim.owner = "pod:u";
@@ -463,7 +463,7 @@ TEST_F(JobRegistryTest, FinishedProcessIsNotReferenced) {
   EXPECT_EQ(Reference(), "11@n/1");
 }
 
-TEST_F(JobRegistryTest, ProcessOfOtherUserIsNeverReferenced) {
+TEST_F(JobRegistryTest, ProcessOfAnotherUserIsNeverReferenced) {
   Claim(1, Process(1, 11, 1000));
   Claim(2, Process(0, 66, 2000));
   bindings_.Release(1, std::nullopt, kSecond);

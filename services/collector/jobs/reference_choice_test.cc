@@ -28,7 +28,7 @@ class ReferenceChoiceTest : public ::testing::Test {
   JobClients clients_;
 };
 
-TEST_F(ReferenceChoiceTest, FirstProcess_KeptWhileItsClientExists) {
+TEST_F(ReferenceChoiceTest, FirstProcess_IsKeptWhileItsClientExists) {
   clients_[1] = Process(1, 11);
   EXPECT_EQ(Uid(), "11@n1/110");
   clients_[2] = Process(0, 10);

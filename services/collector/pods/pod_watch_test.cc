@@ -139,7 +139,7 @@ TEST_F(PodWatchTest, OwnerOfPodIsRequestedOnce) {
   EXPECT_EQ(server_.calls.size(), 2u);
 }
 
-TEST_F(PodWatchTest, JobWithObject_SendsNoRequest) {
+TEST_F(PodWatchTest, JobWithKnownObject_CausesNoRequest) {
   here_[0].has_object = true;
   for (int i = 0; i < 5; ++i) LookForOwners();
   EXPECT_THAT(server_.calls, IsEmpty());
@@ -152,7 +152,7 @@ TEST_F(PodWatchTest, PodWithoutOwner_IsNotRequestedAgain) {
   EXPECT_EQ(server_.calls.size(), 1u);
 }
 
-TEST_F(PodWatchTest, ServerErrorDelaysOwner) {
+TEST_F(PodWatchTest, ServerErrorDelaysOwnerLookup) {
   server_.Gives(500, "busy");
   LookForOwners();
   EXPECT_FALSE(owner_watch_.health().ok());

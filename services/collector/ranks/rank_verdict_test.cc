@@ -42,7 +42,7 @@ std::string Verdict(const Farewell& farewell, const ProcessEnd& end,
   return Verdict(&farewell, end, loop_open);
 }
 
-TEST(RankVerdict, StatusZeroWithoutGoodbye_IsOrderlyOutsideOfLoops) {
+TEST(RankVerdict, StatusZeroWithoutGoodbye_IsOrderlyOutsideLoops) {
   EXPECT_EQ(Verdict(nullptr, Code(0)), "orderly completed");
   EXPECT_EQ(Verdict(nullptr, Code(0), false), "orderly completed");
   EXPECT_EQ(Verdict(nullptr, Code(0), true), "died code 0");

@@ -63,7 +63,7 @@ TEST_F(NetworkReadersTest, DamagedTcpFilesResultInMissingValues) {
   EXPECT_FALSE(changed_);
 }
 
-TEST_F(NetworkReadersTest, InContainer_ReadsHostsFiles) {
+TEST_F(NetworkReadersTest, InContainer_ReadsHostFiles) {
   root_.Write("proc/net/snmp", "Tcp: OutSegs RetransSegs\nTcp: 1 1\n");
   root_.Write("proc/net/rpc/nfs", "rpc 1 1 1\n");
   root_.Write("proc/1/net/dev", "");

@@ -146,7 +146,7 @@ TEST_F(ReadersTest, ReadsPhysicalInterfacesOnly) {
   EXPECT_TRUE(changed_);
 }
 
-TEST_F(ReadersTest, InContainer_ReadsHostsNetwork) {
+TEST_F(ReadersTest, InContainer_ReadsHostNetwork) {
   root_.Write("proc/net/dev", "eth0: 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1\n");
   root_.Write("proc/1/net/dev", "ens5: 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1\n");
   auto reader = NewNetworkReader(context_);

@@ -136,7 +136,7 @@ TEST(ClockDomainRecordTest, RemovedRule_SeriesEndAtNextGroupEvaluation) {
   EXPECT_THAT(domain.Tick(4, {}), IsEmpty());
 }
 
-TEST(ClockDomainRecordTest, RuleThatWroteSharedSeriesEndsIt) {
+TEST(ClockDomainRecordTest, SharedSeriesIsEndedByRuleThatWroteIt) {
   DomainPlan domain(Group(
       "", Cat("- {record: r, expr: 'sum(m)'}\n- {record: r, expr: 'max(m) > 3'}\n", kReader)));
   EXPECT_THAT(domain.Tick(1, {{"1", 4}, {"2", 4}}),

@@ -206,7 +206,7 @@ TEST(StatusReasonTest, UnrelatedConditionsAreNotMinimumHistory) {
   }
 }
 
-TEST(StatusReasonTest, NewWindow_ReasonContainsTimeWhenFull) {
+TEST(StatusReasonTest, NewWindow_ReasonStatesWhenWindowIsFull) {
   ShardForTest shard(Rules("interval: 1s", "  - {alert: High, expr: m > 5}\n"));
   for (int t = 1; t <= 9; ++t) Feed(&shard, t, {{"0", 1}});
   shard.ChangeRules(

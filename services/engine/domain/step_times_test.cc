@@ -29,7 +29,7 @@ TEST(StepTimes, ForgottenSteps_AreNotCounted) {
   EXPECT_EQ(times.CountAfter(Step(0)), 4U);
 }
 
-TEST(StepTimes, Spread_IsLongestOverMedianStep) {
+TEST(StepTimes, Spread_IsRatioOfLongestToMedianStep) {
   StepTimes times(1000);
   EXPECT_EQ(times.Spread(), 1);
   int64_t now = 0;

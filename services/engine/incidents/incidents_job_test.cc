@@ -317,7 +317,7 @@ TEST_F(SharedNodes, CauseOnAllRanks_DoesNotExplainSingleRank) {
   EXPECT_EQ(later[1].root_cause, "");
 }
 
-TEST_F(SharedNodes, RanksJoinAfterAllWereBusy_CauseExplainsAgain) {
+TEST_F(SharedNodes, RanksJoinAfterAllWereBusy_CauseExplainsSymptom) {
   nodes_ = {{"0", "a"}, {"1", "b"}};
   std::vector<IssueEvent> events = {Busy(1, "a"), BusyRank(2, "0", "a"), BusyRank(2, "1", "b"),
                                     Slow(3, "1")};
@@ -342,7 +342,7 @@ TEST_F(SharedNodes, SymptomOfAllRanks_RequiresCauseOnAllRanks) {
   EXPECT_EQ(later[1].root_cause, events[0].id);
 }
 
-TEST_F(SharedNodes, NodeOfSomeRankUnknown_NodeIssueIsStillCause) {
+TEST_F(SharedNodes, RankWithUnknownNode_NodeIssueIsStillCause) {
   nodes_ = {{"0", "a"}, {"1", ""}};
   std::vector<IssueEvent> events = {Busy(1, "a"), Slow(5, "0")};
   Apply(&events);

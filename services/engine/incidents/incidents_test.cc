@@ -45,7 +45,7 @@ TEST(Incidents, SameAlertWithCloseOnsets_IsOneIncident) {
 }
 
 // Straggler could explain both SlowStep and LowGPU, even though no event reports a straggler.
-TEST(Incidents, SymptomSeenEarlierOnOtherNode_CauseOpensIncident) {
+TEST(Incidents, SymptomSeenEarlierOnAnotherNode_CauseOpensIncident) {
   Tracked t;
   t.At(0, {"+LowGPU/a", "+LowGPU/b"});
   EXPECT_EQ(t.Incident("LowGPU/b"), "LowGPU/a");
@@ -162,7 +162,7 @@ TEST(Incidents, OldCause_ExplainsOnlyWithoutTimeLimit) {
   EXPECT_EQ(t.Incident("Slow/c"), "Slow/c");
 }
 
-TEST(Incidents, CauseRises_ExplainsSymptomAtThatTime) {
+TEST(Incidents, CauseRises_ExplainsOnlySymptomsNearRise) {
   Tracked t(kConditions);
   t.At(0, {"+Busy"});
   t.At(600, {"~Busy"});
@@ -259,7 +259,7 @@ TEST(Incidents, IssueFoundWhenLastIssueEnds_JoinsIncident) {
   EXPECT_EQ(t.tracker().open_incidents(), 1U);
 }
 
-TEST(Incidents, IssueFoundAgainWithSameId_IsReopened) {
+TEST(Incidents, IssueReturnsWithSameId_IsReopened) {
   Tracked tracked;
   tracked.At(10, {"+Straggler"}, 10);
   tracked.At(11, {"-Straggler"});
@@ -287,7 +287,7 @@ TEST(Incidents, ExplainedIssueJoinsCauseRegardlessOfOnset) {
   EXPECT_THAT(t.Changes(), ElementsAre("LowGPU/n1!", "SlowStep!"));
 }
 
-TEST(Incidents, LabelMissingFromBothIssuesIsEqual) {
+TEST(Incidents, LabelMissingFromBothIssuesMatches) {
   Tracked t;
   t.At(0, {"+Straggler"});
   t.At(1, {"+LowGPU", "+LowGPU/n1"});

@@ -58,7 +58,7 @@ class DeclaredEnds : public JobEnds {
   }
 };
 
-TEST_F(DeclaredEnds, CancelledJobIsReportedAsCancelledNotDied) {
+TEST_F(DeclaredEnds, CancelledJobIsNotReportedAsDied) {
   Lose(0, 10);
   Lose(1, 10.2);
   PlatformEnds(10.5, JobEvent::Kind::kEnded, "cancelled",

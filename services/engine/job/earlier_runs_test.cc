@@ -97,7 +97,7 @@ TEST(EarlierRuns, StepValuesApplyAtTheirSteps_ConstantsAlwaysApply) {
   EXPECT_THAT(Issues(shard), Contains("found Slow a at step 130"));
 }
 
-TEST(EarlierRuns, BaselineOfOtherJob_StatusIsNoData) {
+TEST(EarlierRuns, BaselineOfAnotherJob_StatusIsNoData) {
   RulesForTest::Files runs = Runs("1", "20:100");
   const size_t at = runs[0].text.find("job: job");
   runs[0].text.replace(at, 8, "job: bert");
@@ -108,7 +108,7 @@ TEST(EarlierRuns, BaselineOfOtherJob_StatusIsNoData) {
   EXPECT_EQ(shard.StatusOf("Above"), "NoData no series of baseline_power:median");
 }
 
-TEST(EarlierRuns, BaselineWithoutMatchingSteps_IsNotReportedMissing) {
+TEST(EarlierRuns, BaselineWithoutMatchingSteps_IsNotReportedAsMissing) {
   ShardForTest shard(kRules, {}, Runs("100", "100000:7"));
   Feed(&shard, 1, 20, 150, 1);
   EXPECT_EQ(shard.Events().back(), "status NoIssuesFound Differs ");

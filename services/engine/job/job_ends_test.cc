@@ -226,7 +226,7 @@ TEST_F(JobEnds, CompletedActionEndsJobPermanently) {
   EXPECT_EQ(shard_.drops(Drop::kJobEnded), 2U);
 }
 
-TEST_F(JobEnds, LateEndOfActionIsReported) {
+TEST_F(JobEnds, LateCompletionOfActionIsReported) {
   Boot("one", 1);
   for (int64_t rank : {0, 1}) Lose(rank, 10);
   for (int64_t rank : {0, 1}) Send(rank, 10, JobEvent::Kind::kLauncherGone);
@@ -239,7 +239,7 @@ TEST_F(JobEnds, LateEndOfActionIsReported) {
   EXPECT_TRUE(shard_.shard().jobs().All()[0]->lifecycle().ended());
 }
 
-TEST_F(JobEnds, NodeCannotReportLossOfOtherNodesRank) {
+TEST_F(JobEnds, NodeCannotReportLossOfRankOnAnotherNode) {
   Boot("one", 1);
   Batch impostor;
   impostor.source = "node@evil";

@@ -251,7 +251,7 @@ groups:
   EXPECT_THAT(shard.Events(), Not(Contains("io.pitwall.issue.found Gone")));
 }
 
-TEST(JobTest, JobWithOnlyWrongClock_IsEvaluatedAndEnds) {
+TEST(JobTest, JobWithOnlyWrongClocks_IsEvaluatedAndEnds) {
   ShardForTest shard(R"rules(
 groups:
 - name: g

@@ -101,7 +101,7 @@ TEST(AttemptFailures, PeerReportsLossBeforeExceptionIsKnown_ExceptionIsNamed) {
   EXPECT_THAT(ValuesAt(&deaths, 11), ElementsAre("1 died: exception = 1", "count = 3"));
 }
 
-TEST(AttemptFailures, PeersReportLossWithoutOtherEnd_FirstIsNamed) {
+TEST(AttemptFailures, PeersReportLossWithoutOtherCause_FirstIsNamed) {
   AttemptFailures deaths;
   deaths.Add(LostPeer(10, 2));
   deaths.Add(LostPeer(10.1, 0));
@@ -211,7 +211,7 @@ TEST(AttemptFailures, ReadsStateSavedBeforeAnnouncementsExisted) {
   EXPECT_FALSE(damaged.ok());
 }
 
-TEST(AttemptFailures, SigtermWaitsForSecondSigterm) {
+TEST(AttemptFailures, VerdictOnSigtermWaitsForSecondSigterm) {
   AttemptFailures one;
   one.Add(Signalled(10, 1, 15));
   EXPECT_THAT(ValuesAt(&one, 11.4), IsEmpty());

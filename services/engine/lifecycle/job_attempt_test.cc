@@ -34,14 +34,14 @@ TEST(JobAttempt, PlaceBoot_LaterRank0_StartsNextAttempt) {
   EXPECT_EQ(attempt.NextNumber(), 2U);
 }
 
-TEST(JobAttempt, PlaceBoot_Rank0_JoinsAttemptStartedByOtherRank) {
+TEST(JobAttempt, PlaceBoot_Rank0_JoinsAttemptStartedByAnotherRank) {
   JobAttempt attempt;
   attempt.Begin(1, RankOf(3, 100));
   EXPECT_EQ(attempt.PlaceBoot(RankOf(0, 200)), JobAttempt::Place::kCurrent);
   EXPECT_EQ(attempt.PlaceBoot(RankOf(0, 300)), JobAttempt::Place::kNext);
 }
 
-TEST(JobAttempt, PlaceBoot_ExplicitNumbersDecide) {
+TEST(JobAttempt, PlaceBoot_ExplicitNumbersTakePrecedence) {
   JobAttempt attempt;
   attempt.Begin(4, RankOf(0, 100));
   Source rank = RankOf(1, 50);
@@ -108,7 +108,7 @@ TEST(AttemptRanks, AttemptDiesWhenNoRankRunsAndOneWasLost) {
   EXPECT_EQ(ranks.died_at(), std::nullopt);
 }
 
-TEST(AttemptRanks, LaunchersGoneCoversAllNodesOfRanks) {
+TEST(AttemptRanks, LaunchersGone_RequiresEveryNodeWithRanks) {
   AttemptRanks ranks;
   Source a = RankOf(0, 1);
   Source b = RankOf(1, 1);
@@ -141,7 +141,7 @@ TEST(JobChanges, FirstEventReportsStart) {
   EXPECT_EQ(out.events.size(), 3U);
 }
 
-TEST(JobTombstone, ExpiresByTicksAndAmendmentRenewsIt) {
+TEST(JobTombstone, AmendmentRestartsExpiry) {
   JobTombstone tombstone;
   tombstone.End(At(100), /*by_event=*/false);
   tombstone.Tick(Duration::Nanos(10), Duration::Nanos(15));

@@ -112,7 +112,7 @@ class JobOwnerTest : public ::testing::Test {
   const From ours_{.owner = "uid:1000"};
 };
 
-TEST_F(JobOwnerTest, BatchOfOtherOwnerHasNoEffect) {
+TEST_F(JobOwnerTest, BatchOfAnotherOwnerHasNoEffect) {
   for (int s = 1; s <= 5; ++s) Log(ours_, s, 1.0);
   const From other{.owner = "uid:1001", .source = "rank-0@n2", .boot = "b2", .start = 4};
   const uint64_t attempt = job()->lifecycle().attempt();

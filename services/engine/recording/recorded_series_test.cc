@@ -122,7 +122,7 @@ groups:
   EXPECT_THAT(EndOrphans(&recorded, 0), IsEmpty());
 }
 
-TEST_F(RecordedSeriesTest, OrphanWrittenByOtherRule_GetsNoStaleMarker) {
+TEST_F(RecordedSeriesTest, OrphanWrittenByAnotherRule_GetsNoStaleMarker) {
   BeginTick();
   EXPECT_TRUE(Record(&recorded_, domain(), 0, 0, {"1"}).ok());
   const plan::ProgramPtr next = ProgramForTest(R"rules(

@@ -21,7 +21,7 @@ TEST(SequenceWindow, CountsGapsAndRejectsDuplicates) {
 }
 
 // A new collector takes over a rank from a previous collector (time-model.md, scenario 13).
-TEST(SequenceWindow, RestartedCounterHasNoGapBelow) {
+TEST(SequenceWindow, RestartedCounterHasNoGapBelowItsStart) {
   SequenceWindow window;
   EXPECT_TRUE(window.Accept(5));
   EXPECT_TRUE(window.Accept(600, 600));

@@ -147,7 +147,7 @@ groups:
   EXPECT_THAT(shard.Events(), Not(Contains("io.pitwall.issue.found Lacks")));
 }
 
-TEST(SubqueriesTest, SubqueryAddedByReload_AlignsToJob) {
+TEST(SubqueriesTest, SubqueryAddedByReload_IsAlignedToJob) {
   constexpr char kBefore[] = R"rules(
 groups:
 - {name: g, interval: 10s, align: job, rules: [{alert: Other, expr: "m > 1000"}]}

@@ -55,7 +55,7 @@ TEST_F(ExecutedStopsTest, StopWithoutEffect_FinishesAfterGrace) {
   EXPECT_TRUE(stops_.empty());
 }
 
-TEST_F(ExecutedStopsTest, ErrorOfTarget_IsOutcome) {
+TEST_F(ExecutedStopsTest, TargetError_IsRecordedAsOutcome) {
   target_.error = NotFound("gone");
   stops_.Execute(Decision());
   EXPECT_EQ(Effect(), "not found, so nothing was stopped: gone");

@@ -38,7 +38,7 @@ class StopCandidatesTest : public ExecutorTest {
   StopCandidates candidates_{&targets_, &options_, &index_, &decisions_, &counters_};
 };
 
-TEST_F(StopCandidatesTest, LiveDecisionStatesObservation) {
+TEST_F(StopCandidatesTest, LiveDecisionContainsObservedState) {
   target_.Run("j");
   candidates_.Consider(IssueOf("j"));
   const std::vector<StopDecision> decisions = Decide();

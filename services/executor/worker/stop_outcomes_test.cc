@@ -40,7 +40,7 @@ TEST(StopOutcomes, RefusalStatesReason) {
   EXPECT_TRUE(IsOutcome(refused));
 }
 
-TEST(StopOutcomes, StoppedJobEndsUntilCommit) {
+TEST(StopOutcomes, EndsJobReturnsTrueUntilCommit) {
   StopOutcomes outcomes;
   outcomes.Finish(Decision("i"), "the process exited", /*stopped=*/true);
   const ActionEvent done = outcomes.pending()[0];

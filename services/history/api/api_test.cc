@@ -38,7 +38,7 @@ std::string TextAt(const yaml::Node& node, std::string_view path) {
   return at->IsNull() ? "null" : at->scalar();
 }
 
-TEST_F(Api, BadRequest_ErrorContainsPlaceAndCause) {
+TEST_F(Api, BadRequest_ErrorNamesParameterAndCause) {
   struct Bad {
     std::string_view target;
     int status;

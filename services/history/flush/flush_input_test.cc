@@ -246,7 +246,7 @@ std::vector<RowTable> TablesOf(const Segment& segment) {
   return tables;
 }
 
-TEST_F(FlushInputTest, SummariesEqualReferenceOverAllTables) {
+TEST_F(FlushInputTest, SummariesMatchReferenceForAllTables) {
   for (uint64_t seed = 1; seed <= 5; ++seed) {
     SCOPED_TRACE(seed);
     Sent sent(seed);

@@ -117,7 +117,7 @@ TEST_F(MemTableRestoreTest, RowsInFilesEqualRowsInMemory) {
 
 // Many wide tables have a few unpacked rows each. The rows are moved to the file, and no window is
 // sealed before its end.
-TEST_F(MemTableRestoreTest, MemoryIsShort_MovesUnpackedRowsToFile) {
+TEST_F(MemTableRestoreTest, LowMemory_UnpackedRowsMoveToFile) {
   constexpr int kSources = 20, kColumns = 500, kRows = 10;
   options_.grace_ns = options_.seal_after_ns = 24 * 3600 * kSecond;
   options_.memory_bytes = 400'000;  // half of the memory that the rows need
@@ -279,7 +279,7 @@ TEST_F(MemTableRestoreTest, SilentSource_OnlyItsSeriesEnd) {
 }
 
 // A series has rows with and without steps in consecutive windows.
-TEST_F(MemTableRestoreTest, StepsAreReturnedIfAnyRowHasOne) {
+TEST_F(MemTableRestoreTest, StepsAreReturnedIfAnyRowHasStep) {
   Open();
   const Schema mixed = SchemaOf(1, {{{"__name__", "x"}, {"rank", "0"}}});
   const Schema late = SchemaOf(1, {{{"__name__", "y"}, {"rank", "1"}}});

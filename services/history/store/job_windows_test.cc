@@ -30,7 +30,7 @@ TEST(JobWindows, BatchIsAdmittedOnce) {
   EXPECT_EQ(windows.by_start().at(0).head_since_ns, 100);
 }
 
-TEST(JobWindows, HeadBytesFollowHeads) {
+TEST(JobWindows, HeadBytesMatchHeads) {
   JobWindows windows;
   SeenCursor cursor;
   BatchAdmission batch(&windows, &kBoot, &cursor, 1, {});

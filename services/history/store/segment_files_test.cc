@@ -29,7 +29,7 @@ TEST(SegmentFiles, RaisedGenerationIsNotReused) {
   EXPECT_EQ(files.NextGeneration(), 6U);
 }
 
-TEST(SegmentFiles, DamageEndsWithItsSegment) {
+TEST(SegmentFiles, DamageIsClearedWithItsSegment) {
   SegmentFiles files("/history/segments", 0);
   const SegmentMeta first = FactsOf("job", 1), second = FactsOf("other", 2);
   files.NoteDamage(first, "bad checksum");

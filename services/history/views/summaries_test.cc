@@ -145,7 +145,7 @@ TEST(JobSummary, RunningJobHasNoFinalization) {
               ElementsAre(20 * kNanosPerSecond, 30 * kNanosPerSecond, 0, 0));
 }
 
-TEST(JobSummary, PartsPartitionJobForAnyInput) {
+TEST(JobSummary, PartsCoverJobWithoutOverlapForAnyInput) {
   std::mt19937 random(7);
   const auto second = [&] { return static_cast<double>(random() % 200) - 20; };
   for (int i = 0; i < 5000; ++i) {

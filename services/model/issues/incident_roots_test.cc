@@ -28,7 +28,7 @@ std::vector<std::string> Sorted(std::vector<IncidentIssue> issues, std::string_v
   return out;
 }
 
-TEST(IncidentRoots, OrdersUnexplainedThenOpenThenStronger) {
+TEST(IncidentRoots, OrdersByUnexplainedThenOpenThenStrength) {
   const IssueEvent symptom = RootEvent("death", "critical", 1, "x");
   IssueEvent ended = RootEvent("death", "critical", 2);
   ended.type = EventType::kIssueResolved;

@@ -67,7 +67,7 @@ TEST_F(ActionPositionTest, StartsAtEnd) {
   EXPECT_TRUE(Advance().empty());
 }
 
-TEST_F(ActionPositionTest, RefusedActionIsPassedAgain) {
+TEST_F(ActionPositionTest, RefusedActionIsRetried) {
   ASSERT_TRUE(position_.Open(true).ok());
   AppendAction("b");
   ASSERT_TRUE(acted_.ReadNew().ok());

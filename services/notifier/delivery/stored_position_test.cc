@@ -45,7 +45,7 @@ TEST_F(StoredPositionTest, OpenStoresFirstPosition) {
   EXPECT_EQ(Stored().offset, 2);
 }
 
-TEST_F(StoredPositionTest, StoresWithMarkOnceIdleOrAfterInterval) {
+TEST_F(StoredPositionTest, StoresPositionAndMarkOnceIdleOrAfterInterval) {
   StoredPosition position = Make();
   ASSERT_TRUE(position.Open({0}).ok());
   position.StoreIfDue({0}, 0, true);

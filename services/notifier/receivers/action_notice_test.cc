@@ -139,7 +139,7 @@ TEST(ActionNotice, TextNamesRuleOrPrincipal) {
   EXPECT_EQ(ActionText(decided), "the job is stopped as requested by alice: wrong data set");
 }
 
-TEST(ActionNotice, DryRunsAreOptionalAndRepliesAlwaysSent) {
+TEST(ActionNotice, DryRunsAreOptionalAndRepliesAreAlwaysSent) {
   const ActionEvent dry = Act(ActionEventType::kDecided, ActionMode::kDryRun);
   EXPECT_FALSE(IsSelected(dry, ActionFilter::kLive));
   EXPECT_TRUE(IsSelected(dry, ActionFilter::kAll));

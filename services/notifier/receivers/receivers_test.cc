@@ -189,7 +189,7 @@ TEST(Gateway, EscapesValuesAsForm) {
   EXPECT_EQ(call.headers.back().second, "application/x-www-form-urlencoded");
 }
 
-TEST(Gateway, CutsShortMessageAtWordAndKeepsLink) {
+TEST(Gateway, TruncatesTextAtWordBoundaryAndKeepsLink) {
   IssueEvent event = Found();
   event.summary = std::string(50, 'a') + " größer " + std::string(300, 'b');
   const Message message = MessageOf({.event = &event}, "https://p.invalid");

@@ -248,7 +248,7 @@ groups:
               ElementsAre("4 found ", "5 resolved cleared", "5 found ", "6 resolved cleared"));
 }
 
-TEST(Backtest, StepFallback_StartsNewAttempt) {
+TEST(Backtest, StepGoesBack_StartsNewAttempt) {
   constexpr std::string_view kStepRules = R"(
 groups:
 - name: s

@@ -84,7 +84,7 @@ TEST_F(PartitionInputTest, LostRecords_ReturnDataLossOnce) {
   EXPECT_EQ((*input_.Front())->offset, 3);
 }
 
-TEST_F(PartitionInputTest, LogThatEndsBelowOffset_IsTruncated) {
+TEST_F(PartitionInputTest, LogThatEndsBelowOffset_IsReportedAsTruncated) {
   Append(2);
   ASSERT_TRUE(input_.Open(&log_, 1, std::nullopt).ok());
   EXPECT_TRUE(input_.CheckEnd(1).ok());

@@ -71,7 +71,7 @@ Samples RandomSamples(std::mt19937_64& random, bool dense, int64_t time) {
 
 class FamilyTest : public testing::TestWithParam<int> {};
 
-TEST_P(FamilyTest, InstructionSetsGiveSameBits) {
+TEST_P(FamilyTest, AllInstructionSetsGiveIdenticalBits) {
   SCOPED_TRACE(kSeed);
   std::mt19937_64 random(kSeed);
   const auto family = static_cast<Family>(GetParam());
@@ -109,7 +109,7 @@ TEST_P(FamilyTest, InstructionSetsGiveSameBits) {
 INSTANTIATE_TEST_SUITE_P(Families, FamilyTest,
                          testing::Range(0, static_cast<int>(kPartialFamilies)));
 
-TEST(Kernels, InstructionSetsGiveSameResults) {
+TEST(Kernels, AllInstructionSetsGiveSameResults) {
   SCOPED_TRACE(kSeed);
   std::mt19937_64 random(kSeed);
   const ReadContext context{0, 20'000, 20e-6};

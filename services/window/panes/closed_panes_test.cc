@@ -52,7 +52,7 @@ TEST(ClosedPanes, TrimKeepsPanesThatPlanNeeds) {
   EXPECT_EQ(column.panes.At(PaneIndex(6), column.shape()), nullptr);
 }
 
-TEST(ClosedPanes, TrimmingAllSamples_MakesItEmpty) {
+TEST(ClosedPanes, TrimmingAllSamples_LeavesNoPanes) {
   OneColumn column(3);
   column.Push(1);
   EXPECT_FALSE(column.panes.empty());

@@ -66,7 +66,7 @@ TEST(SelectorColumns, CompactMovesRemainingColumns) {
   EXPECT_NE(s.columns.generation(0), generation);
 }
 
-TEST(SelectorColumns, ReplaceKeepsColumnsOfKeptSelectors) {
+TEST(SelectorColumns, ReplaceKeepsColumnsOfRemainingSelectors) {
   ThreeSeries s;
   s.columns.Compact(0, {true, false, false});
   s.columns.Leave(s.ids[0]);

@@ -61,7 +61,7 @@ TEST(StoreProgress, ResetKeepsOrigin) {
   EXPECT_DEATH(progress.SetOrigin(At(8)), "");
 }
 
-TEST(StoreProgress, OtherPositionsAbort) {
+TEST(StoreProgress, InvalidPositionsAbort) {
   StoreProgress progress;
   progress.FinishSealing(At(10));
   EXPECT_DEATH(progress.read_time(), "") << "sealed after the tick";

@@ -43,7 +43,7 @@ class SequencedJournalTest : public EmbeddedLogTest {
   std::optional<SequencedJournal> journal_;
 };
 
-TEST_F(SequencedJournalTest, NumbersFactsAfterCommits) {
+TEST_F(SequencedJournalTest, FactsGetSequenceAfterCommits) {
   ASSERT_TRUE(journal_->Append(CommitFrame(1)).ok());
   journal_->NoteCommits(1, /*durable=*/false);
   ASSERT_TRUE(journal_->AppendFacts({}).ok());

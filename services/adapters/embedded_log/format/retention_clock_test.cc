@@ -31,7 +31,7 @@ TEST_F(RetentionClockTest, EmptyLogAcceptsWallTimeAndSavesIt) {
   EXPECT_EQ(SavedText(), Cat(clock_.WallNs(), "\n"));
 }
 
-TEST_F(RetentionClockTest, LogWithRecordsButWithoutFileWaits) {
+TEST_F(RetentionClockTest, RecordsWithoutFile_AcceptedTimeIsUnset) {
   RetentionClock retention = MustLoad(/*has_records=*/true);
   EXPECT_EQ(retention.AcceptedTime(), std::nullopt);
   EXPECT_EQ(SavedText(), "");
@@ -46,7 +46,7 @@ TEST_F(RetentionClockTest, SuspendsAfterJumpAcrossRestart) {
   EXPECT_EQ(retention.AcceptedTime(), saved_ns);
 }
 
-TEST_F(RetentionClockTest, SavesOncePerTenMinutes) {
+TEST_F(RetentionClockTest, SavesEveryTenMinutes) {
   RetentionClock retention = MustLoad(/*has_records=*/false);
   const std::string first = SavedText();
   clock_.Advance(9 * 60 * kNanosPerSecond);

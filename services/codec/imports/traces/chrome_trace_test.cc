@@ -201,7 +201,7 @@ TEST(ChromeTraceReader, DeviceBehindHost_StepsLastUntilWorkEnds) {
       ElementsAre(HasSubstr(" #1 0.00015"), HasSubstr(" #2 0.00015"), HasSubstr(" #3 0.00015")));
 }
 
-TEST(ChromeTraceReader, CopyOverlapsManySteps_StepsLastAsOnHost) {
+TEST(ChromeTraceReader, CopyOverlapsManySteps_StepDurationsMatchHost) {
   std::string events = Launched("gemm", 1, 1010, 1020, 150);
   events += X("cuda_runtime", "cudaMemcpyAsync", 1020, 2, R"("correlation":2)");
   events += X("gpu_memcpy", "Memcpy DtoH (Device -> Pinned)", 1030, 5000,
@@ -213,7 +213,7 @@ TEST(ChromeTraceReader, CopyOverlapsManySteps_StepsLastAsOnHost) {
       ElementsAre(HasSubstr(" #0 0.0002"), HasSubstr(" #1 0.0002"), HasSubstr(" #2 0.0002")));
 }
 
-TEST(ChromeTraceReader, HostWaitsForDevice_StepsLastAsOnHost) {
+TEST(ChromeTraceReader, HostWaitsForDevice_StepDurationsMatchHost) {
   std::string events;
   for (int i = 0; i < 3; ++i) {
     events += X("user_annotation", Cat("ProfilerStep#", i), 1000 + 200 * i, 200);

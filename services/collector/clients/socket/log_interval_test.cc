@@ -7,7 +7,7 @@ namespace {
 
 constexpr int64_t kInterval = LogInterval::kIntervalNs;
 
-TEST(LogIntervalTest, FirstLine_Admitted) {
+TEST(LogIntervalTest, FirstLine_IsAdmitted) {
   LogInterval interval;
   EXPECT_EQ(interval.Admit(0), 0u);
   EXPECT_EQ(interval.Admit(1), std::nullopt);

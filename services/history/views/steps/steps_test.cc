@@ -165,7 +165,7 @@ TEST_F(Steps, TableContainsStartEndPhasesAndWait) {
   EXPECT_THAT(last.wait, IsNan());
 }
 
-TEST_F(Steps, WaitIsLargerClockSumOverGroups) {
+TEST_F(Steps, WaitIsMaximumOfSumsPerClock) {
   AddDurations(0, {1, 1, 1});
   AddPhase(0, "collective", {0.9, 0.9, 0.9});
   for (const auto& [group, clock, seconds] :
