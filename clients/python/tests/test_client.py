@@ -47,7 +47,7 @@ class StreamTest(support.ClientTest):
         self.assertEqual(collector.messages("goodbye"), [goodbye("completed")])
         self.assertEqual(broken_promises([m[:2] for m in collector.connections[0]]), [])
 
-    def test_loss_trend_before_loop_belongs_to_first_step(self):
+    def test_loss_trend_logged_before_loop_belongs_to_first_step(self):
         collector = self.collector()
         self.start(collector)
         pitwall.log(learning_rate=0.1)

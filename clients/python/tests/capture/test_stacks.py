@@ -94,7 +94,7 @@ class CaptureTest(ClientTest):
         self.assertEqual(len(thread["frames"]), _stacks.MAX_FRAMES)
         self.assertGreaterEqual(answer["left_out"], 100 - _stacks.MAX_FRAMES)
 
-    def test_response_with_many_threads_fits_64_kib(self):
+    def test_response_with_many_threads_fits_in_64_kib(self):
         collector = self.collector()
         self.start(collector)
         for number in range(70):

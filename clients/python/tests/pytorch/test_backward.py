@@ -64,7 +64,7 @@ class BackwardTest(TorchTest):
         self.assertEqual(self.steps(*[torch.Tensor.backward] * 4), [True, False, False, False])
         self.assertEqual(self.backwards(), [0, 1, 2, 3])
 
-    def test_product_of_loss_is_recognized(self):
+    def test_backward_pass_of_scaled_loss_is_recognized(self):
         self.watched()
 
         def scaled(loss):
@@ -90,14 +90,14 @@ class BackwardTest(TorchTest):
         self.assertEqual(self.steps(*ways), [True] + [False] * 4)
         self.assertEqual(self.backwards(), [0, 1, 2, 3, 4])
 
-    def test_pass_bypassing_the_function_keeps_the_hook(self):
+    def test_hook_stays_if_passes_bypass_replaced_function(self):
         handle = self.watched()
         self.assertEqual(self.steps(*[around_it] * 5), [True] * 5)
         self.assertIs(function(), self.original)  # the replacement was removed
         self.assertIsNone(handle._passes)
         self.assertEqual(self.backwards(), [0, 1, 2, 3, 4])
 
-    def test_missed_pass_restores_the_hook(self):
+    def test_hook_is_restored_after_missed_pass(self):
         self.watched(grad_norm_every=1)
         self.assertEqual(self.steps(*[torch.Tensor.backward] * 2, *[around_it] * 3), [True, False, False, True, True])
         values = self.sent()
@@ -207,7 +207,7 @@ class BackwardTest(TorchTest):
         self.assertIs(function(), self.original)
         self.assertIs(getattr(torch.autograd.graph, NAME), self.original)
 
-    def test_wrapper_by_other_code_is_kept(self):
+    def test_third_party_wrapper_is_kept(self):
         handle, calls = self.watched(), []
         ours = function()
 
@@ -306,7 +306,7 @@ print(recorder.thread_phases())
 @requires_torch
 @unittest.skipIf(native_build.compiler() is None, "no C compiler, or no headers of this interpreter")
 class SameInCTest(unittest.TestCase):
-    def test_hooks_in_c_and_python_record_equal_data(self):
+    def test_c_and_python_hooks_record_identical_data(self):
         folder = tempfile.mkdtemp()
         self.addCleanup(shutil.rmtree, folder)
         native_build.build(folder)

@@ -137,7 +137,7 @@ class CollectiveTimesTest(unittest.TestCase):
         self.assertEqual(list(self.recorded()), [], "a step with partial times must not be reported")
         self.assertEqual(self.device.in_use, 0)
 
-    def test_step_with_collective_in_other_stream_is_not_reported(self):
+    def test_step_with_collective_in_another_stream_is_not_reported(self):
         begun = self.recorder.begin_step()
         self.collective(0.25)
         self.device.side_stream = True

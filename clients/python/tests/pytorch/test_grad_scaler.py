@@ -54,7 +54,7 @@ class GradScalerTest(TorchTest):
     def test_scaler_is_detected_automatically(self):
         self.check_skipped_steps(given=False)
 
-    def test_skipped_steps_of_a_loop_record_their_scale(self):
+    def test_skipped_steps_in_loop_record_their_scale(self):
         scaler, optimizer, model, loss = self.watched(given=False)
         for _ in pitwall.steps(range(3)):
             self.steps(scaler, optimizer, model, 1, loss)
@@ -67,7 +67,7 @@ class GradScalerTest(TorchTest):
         self.assertEqual(self.of(values, "train_loss_scale"), dict(enumerate(scales[:-1])))
         self.assertEqual(self.of(values, "train_skipped_steps_total")[9], sum(a > b for a, b in zip(scales, scales[1:])))
 
-    def test_norm_of_unscaled_gradients_is_not_divided_again(self):
+    def test_norm_of_unscaled_gradients_is_not_unscaled_twice(self):
         scaler, optimizer, model, loss = self.watched(scale=1024.0)
         watched = pitwall.pytorch._torch_hooks._watched[model]()
         data, labels = self.batch()
@@ -81,7 +81,7 @@ class GradScalerTest(TorchTest):
         for value in values:
             self.assertAlmostEqual(value, right, 4)
 
-    def test_model_without_scaler_ignores_scaler_of_other_model(self):
+    def test_model_without_scaler_ignores_scaler_of_another_model(self):
         scaler, optimizer, model, loss = self.watched(scale=1024.0, given=False)
         self.steps(scaler, optimizer, model, 2, loss)
         pitwall.pytorch._torch_hooks._watched[model]().close()

@@ -138,7 +138,7 @@ class WaitTest(support.ClientTest):
         self.assertGreater(found[0][3], 0)
         self.assertGreater(found[0][2] - found[1][2], 0.03)
 
-    def test_watch_measures_wait_for_any_cause_of_delay(self):
+    def test_watch_measures_wait_regardless_of_cause(self):
         for slow in ("gap", "dataloader", "forward", "backward", "optimizer"):
             with self.subTest(slow=slow):
                 self.check(slow, "watch")
@@ -151,5 +151,5 @@ class WaitTest(support.ClientTest):
     def test_wait_of_asynchronous_collective_is_measured(self):
         self.check("forward", "async")
 
-    def test_collectives_can_be_disabled(self):
+    def test_wait_measurement_can_be_disabled(self):
         self.assertEqual([wait for _, wait, _, _ in self.medians("gap", "off").values()], [0, 0])

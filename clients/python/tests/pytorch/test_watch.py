@@ -59,7 +59,7 @@ class WatchTest(TorchTest):
         self.sent()
         self.assertEqual([step for step, _ in self.spans_of("step")], list(range(3)))
 
-    def test_phase_of_raising_pass_ends_with_the_loop(self):
+    def test_phase_of_failed_pass_ends_with_loop(self):
         model, loss = self.model(), torch.nn.CrossEntropyLoss()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         pitwall.watch(model, optimizer, loss)
@@ -166,7 +166,7 @@ class WatchTest(TorchTest):
         self.assertEqual(changed, {"2.weight", "4.weight"})
         self.assertEqual(len(self.of(values, "train_tensor_mean", collection="weights", tensor="0.weight")), 3)
 
-    def test_eval_passes_are_steps_of_mode_eval(self):
+    def test_eval_passes_count_as_eval_steps(self):
         model, loss = self.model(), torch.nn.CrossEntropyLoss()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         pitwall.watch(model, optimizer, loss, every=2)

@@ -23,7 +23,7 @@ class DeviceTest(TorchTest):
         def synchronize(self):
             self.waited = True
 
-    def test_late_numbers_are_recorded_by_step_end(self):
+    def test_late_values_are_recorded_by_step_end(self):
         from pitwall.stats._statistics import Statistics
         statistics, recorder = Statistics(0), self.recorder()
         recorder.allow_late(2)
@@ -41,7 +41,7 @@ class DeviceTest(TorchTest):
         statistics.receive(everything=True)
         self.assertEqual(self.of(self.sent(), "train_loss"), {0: 0, 1: 1, 2: 2, 3: 3})
 
-    def test_promises_wait_for_late_numbers_and_never_decrease(self):
+    def test_promises_wait_for_late_values_and_never_decrease(self):
         from fake_collector import broken_promises
         recorder = self.recorder()
         for step in range(40):

@@ -161,7 +161,7 @@ class NativeTest(unittest.TestCase):
         self.assertIn("_native", self.run_with(script))
         self.assertEqual(self.run_with(script, PITWALL_NATIVE="0").strip(), "None")
 
-    def test_module_of_another_interpreter_is_ignored(self):
+    def test_module_built_for_another_interpreter_is_ignored(self):
         broken = tempfile.mkdtemp()
         try:
             shutil.copytree(os.path.join(support.SOURCES, "pitwall"), os.path.join(broken, "pitwall"))

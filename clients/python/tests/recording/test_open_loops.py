@@ -96,7 +96,7 @@ class OpenLoopsTest(support.ClientTest):
             self.assertIs(self.open(), True)
         self.assertIs(self.open(), False)
 
-    def test_second_loop_reopens_state(self):
+    def test_loop_state_reopens_in_second_loop(self):
         self.start(self.fake)
         for epoch in range(2):
             for _ in pitwall.steps(range(2)):
@@ -136,7 +136,7 @@ class OpenLoopsTest(support.ClientTest):
                 raise RuntimeError("out of memory")
         self.assertEqual(recorder.running()[0], "")
 
-    def test_phase_around_kept_iterator_continues_after_iteration(self):
+    def test_exhausting_earlier_iterator_does_not_end_phase(self):
         self.start(self.fake)
         iterator = iter(pitwall.steps(range(3)))
         next(iterator)

@@ -22,7 +22,7 @@ class ScheduleTest(unittest.TestCase):
         self.assertEqual(saved(Schedule(100, start=30, end=130), 300), [30])
         self.assertEqual(saved(Schedule(1), 4), [0, 1, 2, 3])
 
-    def test_explicit_steps_are_added_to_the_interval(self):
+    def test_explicit_steps_are_saved_in_addition_to_interval(self):
         self.assertEqual(saved(Schedule(100, steps=[7, 3, 100]), 150), [0, 3, 7, 100])
         self.assertEqual(saved(Schedule(0, steps=[7, 3]), 150), [3, 7])
         self.assertEqual(saved(Schedule(0, end=5, steps=[7]), 150), [7])
@@ -68,7 +68,7 @@ class CollectionTest(unittest.TestCase):
         self.assertFalse(Collection("relu_output").matches(INPUT, "features.1.relu_input_0"))
         self.assertTrue(Collection("losses").matches(LOSS, "mseloss_output_0"))
 
-    def test_custom_collection_covers_all_kinds(self):
+    def test_custom_collection_covers_all_tensor_kinds_by_default(self):
         own = Collection("mine", include=[r"fc\d\.weight$", ".*relu_input"])
         self.assertEqual(own.kinds, ANY)
         self.assertTrue(own.matches(GRADIENT, "gradient/fc1.weight"))

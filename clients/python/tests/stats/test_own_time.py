@@ -6,7 +6,7 @@ import pitwall
 
 
 class OwnTimeTest(TorchTest):
-    def test_saved_steps_have_a_phase_for_the_save(self):
+    def test_saving_is_recorded_as_a_phase(self):
         model, loss = torch.nn.Sequential(torch.nn.Linear(400, 400), torch.nn.ReLU(), torch.nn.Linear(400, 3)), torch.nn.CrossEntropyLoss()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         pitwall.watch(model, optimizer, loss, every=5, grad_norm_every=0)

@@ -134,7 +134,7 @@ class ResendTest(ClientTest):
                                       if v["metric"] == "pitwall_clock_offset_seconds"][-1] == 0.0)
         self.assertEqual(len(collector.messages("hello")), 1)
 
-    def test_clock_jump_of_45_days_counts_after_hold_time(self):
+    def test_45_day_clock_jump_takes_effect_after_hold_time(self):
         collector = self.collector(durable=lambda update: True)
         self.start(collector)
         for sign in (1, -1):
@@ -185,6 +185,6 @@ class UnwrittenTest(unittest.TestCase):
         self.assertEqual(kept.items(), 5 * MOST_GIVEN_UP)
         self.assertEqual(kept.give_up(), 5 * MOST_GIVEN_UP)
 
-    def test_written_is_decoded(self):
+    def test_written_message_is_decoded(self):
         self.assertEqual(_wire.read_written(_wire.message(2, _wire.integer(1, 300))), 300)
         self.assertIsNone(_wire.read_written(_wire.message(1, b"")))
