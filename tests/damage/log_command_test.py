@@ -62,7 +62,7 @@ class LogCommand(unittest.TestCase):
         self.assertEqual(stat.S_IMODE(os.stat(self.whole).st_mode) & 0o066, 0)
         self.assertIn("accessible to other users", self.first_log)
 
-    def test_check_of_undamaged_directory_finds_nothing(self):
+    def test_check_of_undamaged_directory_finds_no_damage(self):
         checked = run("log", "check", self.whole)
         self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
         self.assertIn("0 findings", checked.stdout)
@@ -141,7 +141,7 @@ class LogCommand(unittest.TestCase):
         finally:
             pitwall.kill()
 
-    def test_metrics_are_exported_without_damage(self):
+    def test_metrics_of_undamaged_log_are_zero(self):
         for name in ("pitwall_log_failed_flushes_total 0", "pitwall_log_suspended_partitions 0"):
             self.assertIn(name, self.metrics)
 

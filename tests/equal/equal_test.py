@@ -44,7 +44,7 @@ class EqualTest(unittest.TestCase):
     def test_same_events_are_equal(self):
         self.assertEqual(self.events([EVENT, EVENT], [EVENT, EVENT]), [])
 
-    def test_one_changed_event_is_found(self):
+    def test_one_changed_event_is_detected(self):
         for path, value in ((("data", "value"), 3.5000000000000004), (("id",), "a2"), (("data", "labels", "rank"), "1"), (("time",), "2026-01-01T00:00:00.000000001Z")):
             found = self.events([EVENT, EVENT], [EVENT, changed(path, value)])
             self.assertEqual(len(found), 1, found)
@@ -53,7 +53,7 @@ class EqualTest(unittest.TestCase):
     def test_missing_event_is_detected(self):
         self.assertEqual(self.events([EVENT, EVENT], [EVENT]), ["the whole: 3 elements, then 2"])
 
-    def test_added_field_is_found(self):
+    def test_added_field_is_detected(self):
         self.assertEqual(len(self.events([EVENT], [changed(("data", "fresh"), 1)])), 1)
 
     def test_text_differences_are_ignored(self):
@@ -82,7 +82,7 @@ class EqualTest(unittest.TestCase):
             binaries.append(os.path.join(self.folder.name, name, "pitwall"))
         return equal.Comparison(*binaries, {}).snapshots(equal.all_recordings()[0])
 
-    def test_changed_snapshot_byte_is_found(self):
+    def test_changed_snapshot_byte_is_detected(self):
         self.assertEqual(self.snapshots("echo 0 200 j 7 10 ab", "echo 0 200 j 7 10 ab"), [])
         self.assertEqual(len(self.snapshots("echo 0 200 j 7 10 ab", "echo 0 200 j 7 10 ac")), 1)
 
@@ -100,7 +100,7 @@ class EqualTest(unittest.TestCase):
         self.assertEqual(equal.faults_of_speed([(1.0, 1.0), (0.9, 1.0), (1.0, 1.02)]), [])
         self.assertEqual(len(equal.faults_of_speed([(1.8, 2.0)] * 10)), 1)
 
-    def test_changed_segment_is_found(self):
+    def test_changed_segment_is_detected(self):
         digests = []
         for content in (b"segment", b"segmenu"):
             os.makedirs(os.path.join(self.folder.name, "insights"), exist_ok=True)

@@ -293,7 +293,7 @@ class ChartWithTools(unittest.TestCase):
             self.assertNotEqual(code, 0, sets)
             self.assertIn(wanted, printed, sets)
 
-    def test_only_configuration_change_restarts_its_service(self):
+    def test_configuration_change_restarts_only_its_service(self):
         def pods(*sets):
             return {name(d): d for d in documents(render(VALUES[0], *sets)) if kind(d) in ("StatefulSet", "DaemonSet", "Deployment")}
 

@@ -41,7 +41,7 @@ class OneMinute(unittest.TestCase):
         self.assertEqual(one_minute.wrong(dict(right, place="rank 2", kind="a rank died"), true), ["kind", "place"])
         self.assertEqual(one_minute.wrong(dict(right, start="1970-01-01 00:17:00"), true), ["start"])
 
-    def test_first_screenshot_shows_the_facts(self):
+    def test_first_screenshot_shows_kind_place_and_start(self):
         names = one_minute.chosen(one_minute.kept_seed())
         with tempfile.TemporaryDirectory(prefix="pitwall-minute-") as folder:
             texts = one_minute.shoot(BINARY, names, folder)

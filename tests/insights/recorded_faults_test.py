@@ -166,7 +166,7 @@ class RecordedFaults(Evidence):
         # The query uses the same engine and the same samples as the event.
         self.assertAlmostEqual(found, event["data"]["value"], places=6)
 
-    def test_insights_alone_sets_no_log_retention(self):
+    def test_insights_alone_does_not_set_log_retention(self):
         # The retention of an old log must not apply when the log is replayed for inspection.
         with open(os.path.join(self.old.data, "log", "topics", "pitwall.issues", "topic.conf")) as text:
             self.assertIn("retention_ms: -1\n", text.read())

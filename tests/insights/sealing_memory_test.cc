@@ -120,7 +120,7 @@ loadgen::LoadPlan Plan() {
 }
 
 // Ranks have spans, and their tables are not in label order.
-TEST(SealingMemory, SealingRanksNeedsLessMemoryThanWindow) {
+TEST(SealingMemory, RankSealingNeedsLessMemoryThanWindow) {
   loadgen::LoadPlan plan = Plan();
   plan.nodes = 13;
   plan.cores = 1;
@@ -134,7 +134,7 @@ TEST(SealingMemory, SealingRanksNeedsLessMemoryThanWindow) {
 }
 
 // Nodes have few tables with many columns. Tables are unpacked one at a time.
-TEST(SealingMemory, SealingNodesNeedsLessMemoryThanWindow) {
+TEST(SealingMemory, NodeSealingNeedsLessMemoryThanWindow) {
   loadgen::LoadPlan plan = Plan();
   plan.nodes = 8;
   plan.step_ns = 2 * kNanosPerSecond;

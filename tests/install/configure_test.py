@@ -48,7 +48,7 @@ class Configure(Scratch):
         self.assertNotEqual(status, 0)
         self.assertIn("the toolchain of the web page (Node and its packages) is missing", output)
 
-    def test_toolchain_installed_later_second_run_succeeds(self):
+    def test_configuration_succeeds_after_toolchain_is_installed(self):
         self.assertNotEqual(self.configure(self.bare)[0], 0)
         status, output = self.configure(os.environ)
         self.assertEqual(status, 0, output)

@@ -74,7 +74,7 @@ TEST_F(KafkaFaults, PositionMovesPastMarkers) {
   }
 }
 
-TEST_F(KafkaFaults, DeletedRecords_ReportedAsDataLoss) {
+TEST_F(KafkaFaults, DeletedRecords_AreReportedAsDataLoss) {
   const std::string topic = Topic("deleted");
   std::vector<OutgoingRecord> records;
   for (int i = 0; i < 10; ++i) records.push_back(Out(topic, 0, Cat(i)));
@@ -232,7 +232,7 @@ TEST_F(KafkaFaults, CompactedTopicStaysCompacted) {
   EXPECT_THAT(Message(other), HasSubstr("cleanup.policy=compact"));
 }
 
-TEST_F(KafkaFaults, AppendTimeIsTheBrokersClock) {
+TEST_F(KafkaFaults, AppendTimeIsFromBrokerClock) {
   const std::string topic = Topic("stamped");
   const int64_t before = TestClock()->WallNs();
   Append({Out(topic, 0, "x")});

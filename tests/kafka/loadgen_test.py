@@ -20,7 +20,7 @@ def lines(*arguments):
 
 
 class KafkaLoadgenTest(unittest.TestCase):
-    def test_planted_faults_are_found_once_despite_duplicate_batches(self):
+    def test_planted_faults_are_detected_once_despite_duplicate_batches(self):
         planted, totals = lines("loadgen", "--jobs", "2", "--gpus", "4", "--cores", "4", "--duration", "4m", "--duplicate", "0.1",
                                 "--fault", "straggler,job=1,rank=2")
         self.assertEqual((planted["fault"], planted["job"]), ("straggler", "load-1"))

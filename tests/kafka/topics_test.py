@@ -157,7 +157,7 @@ class Topics(unittest.TestCase):
         except urllib.error.HTTPError as refused:
             return refused.read().decode()
 
-    def test_topic_recreated_under_running_services_is_used(self):
+    def test_running_services_use_recreated_topic(self):
         self.broker("start")
         service = self.start()
         first = job_of(0, "first")

@@ -310,7 +310,7 @@ class JobStops(unittest.TestCase):
         self.train(uid)
         self.assertRegex(self.refusal(), 'response 403 to patch Job .*cannot patch resource "jobs".*grant permission to patch it')
 
-    def test_role_allows_nothing_else(self):
+    def test_role_grants_no_other_permissions(self):
         self.install()
         uid = self.make()
         with open(self.token) as file:
@@ -339,7 +339,7 @@ class JobStops(unittest.TestCase):
         self.assertIn(refused.exception.status, (409, 422))
         self.assertFalse(self.suspended())
 
-    def test_job_of_other_owner_is_not_changed(self):
+    def test_job_of_another_owner_is_not_changed(self):
         self.install()
         uid = self.make(owner="uid:4711")
         self.start()
@@ -357,7 +357,7 @@ class JobStops(unittest.TestCase):
         self.assertIn("is already suspended", self.actions("DECIDED")[0])
 
     @unittest.skipUnless(os.geteuid() == 0 and group_root(), "cannot create cgroups")
-    def test_object_of_unnamed_job_is_found_by_pod(self):
+    def test_job_object_is_found_through_its_pod(self):
         """Finds the object through the pods created by the real controller, not through the training script."""
         self.install("standalone.hostSocket=true,collector.pods.enabled=true,collector.pods.owners=true,executor.cluster.listPods=true")
         uid = self.make(node="n1")

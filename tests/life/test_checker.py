@@ -84,24 +84,24 @@ class Checker(unittest.TestCase):
 
     # Tests with planted defects.
 
-    def test_dropped_commit_is_found(self):
+    def test_dropped_commit_is_detected(self):
         # One commit consists of a telemetry record that was read, and its events.
         self.lose(self.middle())
         self.remove_event(self.kind("found")[0])
         self.finds("values lost but not counted", "(orphan)")
 
-    def test_uncounted_loss_is_found(self):
+    def test_uncounted_loss_is_detected(self):
         self.middle()["values"].pop()
         self.finds("values lost but not counted")
 
-    def test_loss_counted_before_it_happened_is_found(self):
+    def test_loss_counted_before_it_happened_is_detected(self):
         batch = self.lose(self.middle())
         made = dict(self.a.journals[self.journal_of(batch)].values)[batch["values"][0]]
         self.a.metrics.append({"t": made - 30, "service": "standalone", "start": 1, "name": "pitwall_collector_client_drops_total",
                                "grew": 1000})
         self.finds("values lost but not counted")
 
-    def test_single_count_for_two_losses_is_found(self):
+    def test_single_count_for_two_losses_is_detected(self):
         first, second = self.lose(self.a.batches[5]), self.lose(self.a.batches[-5])
         values = [v for b in (first, second) for v in b["values"]]
         self.assertGreater(len(values), 1)
@@ -110,22 +110,22 @@ class Checker(unittest.TestCase):
                                "grew": len(values) - 1})
         self.finds("values lost but not counted")
 
-    def test_duplicate_value_is_found(self):
+    def test_duplicate_value_is_detected(self):
         batch = copy.deepcopy(self.middle())
         batch["seq"] += 100000
         self.a.batches.append(batch)
         self.finds("duplicate values in the log")
 
-    def test_unsent_value_is_found(self):
+    def test_unsent_value_is_detected(self):
         self.middle()["values"].append(999_000_001)
         self.finds("values in the log that no client sent")
 
-    def test_repeated_event_is_found(self):
+    def test_repeated_event_is_detected(self):
         i = self.kind("found")[0]
         self.a.events.insert(i + 1, copy.deepcopy(self.a.events[i]))
         self.finds("occurs 2 times in the log", "is found 2 times")
 
-    def test_repeated_event_with_its_own_id_is_found(self):
+    def test_repeated_event_with_new_id_is_detected(self):
         i = self.kind("resolved")[0]
         again = copy.deepcopy(self.a.events[i])
         again["event"]["id"] = "0" * 32
@@ -133,11 +133,11 @@ class Checker(unittest.TestCase):
         self.a.webhooks.append({"id": "0" * 32, "event": again["event"]})
         self.finds("continues after its end")
 
-    def test_orphan_is_found(self):
+    def test_orphaned_event_is_detected(self):
         self.remove_event(self.kind("found")[0])
         self.finds("(orphan)")
 
-    def test_gap_in_a_sequence_is_found(self):
+    def test_sequence_gap_is_detected(self):
         event = self.a.events[self.kind("resolved")[0]]["event"]
         event["data"]["sequence"] += 1
         for delivery in self.a.webhooks:
@@ -145,14 +145,14 @@ class Checker(unittest.TestCase):
                 delivery["event"] = event
         self.finds("has the sequence")
 
-    def test_events_out_of_order_are_found(self):
+    def test_out_of_order_events_are_detected(self):
         i = self.kind("found")[0]
         issue = issue_of(self.a.events[i]["event"])
         j = next(j for j in range(i + 1, len(self.a.events)) if issue_of(self.a.events[j]["event"]) == issue)
         self.a.events[i], self.a.events[j] = self.a.events[j], self.a.events[i]
         self.finds("(orphan)", "continues after its end", "goes backward in time")
 
-    def test_unended_issue_next_to_its_successor_is_found(self):
+    def test_unended_issue_with_successor_is_detected(self):
         elements = {}
         for i in self.kind("resolved"):
             event = self.a.events[i]["event"]
@@ -160,16 +160,16 @@ class Checker(unittest.TestCase):
         self.remove_event(next(ends[0] for ends in elements.values() if len(ends) > 1))
         self.finds("starts while")
 
-    def test_open_issue_of_ended_job_is_found(self):
+    def test_open_issue_of_ended_job_is_detected(self):
         self.remove_event(self.kind("resolved")[-1])
         self.finds("is open, but its job ended")
 
-    def test_wrong_end_reason_is_found(self):
+    def test_wrong_end_reason_is_detected(self):
         self.a.events[self.kind("resolved")[0]]["event"]["data"]["end_reason"] = "rule_removed"
         self.a.faults = []
         self.finds("the rule was not edited")
 
-    def test_end_of_a_running_job_is_found(self):
+    def test_end_of_a_running_job_is_detected(self):
         event = self.a.events[self.kind("resolved")[0]]["event"]
         event["data"]["end_reason"] = "job_ended"
         for rank in self.a.ranks:
@@ -177,38 +177,38 @@ class Checker(unittest.TestCase):
                 self.a.journals[rank["journal"]].ended = 0.0
         self.finds("ended as job_ended, but the job is running")
 
-    def test_missing_webhook_is_found(self):
+    def test_missing_webhook_is_detected(self):
         gone = self.a.events[3]["event"]["id"]
         self.a.webhooks = [w for w in self.a.webhooks if w["id"] != gone]
         self.finds("events without a webhook: " + gone)
 
-    def test_invented_webhook_is_found(self):
+    def test_invented_webhook_is_detected(self):
         invented = copy.deepcopy(self.a.webhooks[0])
         invented["id"] = invented["event"]["id"] = "f" * 32
         self.a.webhooks.append(invented)
         self.finds("webhooks with events that are not in the log: " + "f" * 32)
 
-    def test_webhook_with_wrong_content_is_found(self):
+    def test_webhook_with_wrong_content_is_detected(self):
         self.a.webhooks[0]["event"]["data"]["value"] = 12345
         self.finds("differs from the log")
 
-    def test_different_replay_is_found(self):
+    def test_diverging_replay_is_detected(self):
         self.a.verify.update(exit=1, stdout="partition 0, event 7 differs\nlive:     {}\nreplayed: {}\n")
         self.finds("health reports no reason")
 
-    def test_replay_of_fewer_events_is_found(self):
+    def test_replay_with_fewer_events_is_detected(self):
         self.a.verify["stdout"] = "3 events: live and replayed are bit-identical\n"
         self.finds("fewer events than the log contains")
 
-    def test_crash_before_a_restart_is_found(self):
+    def test_crash_before_a_restart_is_detected(self):
         self.a.crashes.append({"t": 1, "service": "standalone", "start": 2, "exit": -11, "last": ""})
         self.finds("ended unexpectedly with -11")
 
-    def test_accepted_data_of_misbehaving_client_is_found(self):
+    def test_accepted_data_of_misbehaving_client_is_detected(self):
         self.a.events[0]["event"]["data"]["alert"] = "LifeLiar"
         self.finds("data of a misbehaving client")
 
-    def test_partition_delaying_other_partitions_is_found(self):
+    def test_partition_delaying_other_partitions_is_detected(self):
         self.a.faults = [{"kind": "partition", "began": 100, "healed": 104, "ready": 104, "sick": {}, "what": {"partition": 1}}]
         self.a.metrics.append({"t": 103, "service": "standalone", "start": 1, "grew": 400,
                                "name": 'pitwall_processor_dropped_total{partition="1",reason="late"}'})
@@ -216,11 +216,11 @@ class Checker(unittest.TestCase):
         self.a.metrics[-1]["name"] = 'pitwall_processor_dropped_total{partition="2",reason="late"}'
         self.finds("other partitions dropped late samples")
 
-    def test_unreadable_log_is_found(self):
+    def test_unreadable_log_is_detected(self):
         self.a.bad.append({"topic": "", "p": -1, "message": "telemetry_dump: DATA_LOSS: journal"})
         self.assertEqual(check(self.a), ["the log cannot be read: telemetry_dump: DATA_LOSS: journal"])
 
-    def test_system_that_stays_unhealthy_is_found(self):
+    def test_system_that_stays_unhealthy_is_detected(self):
         self.a.end["last"] = {"standalone": {"health": [503, "processor: partition 1 stands still\n"], "metrics": {}}}
         self.finds("is not healthy at the end")
 
@@ -241,7 +241,7 @@ class Checker(unittest.TestCase):
         self.damage("state", ["E processor: snapshot damaged"])
         self.finds("(orphan)")
 
-    def test_damage_without_recovery_is_found(self):
+    def test_damage_without_recovery_is_detected(self):
         self.damage("commits", outcome="no recovery", refusal="journal damaged")
         self.finds("damage without a recovery")
 

@@ -58,7 +58,7 @@ class LintTest(unittest.TestCase):
         for text in ("otherwise", "told_ = 1;", "hour", "noise", "is no longer", "stands for", "pass"):
             self.assertEqual(found(prose.check, {"rules/eval/e.cc": "// A %s\n" % text}), [])
 
-    def test_commit_faults_are_found(self):
+    def test_commit_faults_are_detected(self):
         good = ("base: Decode single-byte varints inline", "They are most of all.", ["a"])
         self.assertEqual(commits.faults(*good), [])
         for subject, body, parents, fault in ((*good[:2], ["a", "b"], "merge"), ("base: decode", "b", ["a"], "area: Verb object"), ("base: Decodes varints", "b", ["a"], "imperative"),
@@ -67,7 +67,7 @@ class LintTest(unittest.TestCase):
             self.only([" ".join(commits.faults(subject, body, parents))], fault)
         self.assertEqual(commits.faults("engine: Process rows once", "b", ["a"]), [])
 
-    def test_clock_reads_are_found(self):
+    def test_clock_reads_are_detected(self):
         for text in ("std::chrono::steady_clock::now()", "absl::Now()", "usleep(3)", "cv.wait_for(l, d)",
                      "std::this_thread::sleep_for(x)", "time(nullptr)", "clock_gettime(CLOCK_REALTIME, &t)", "sleep(1)"):
             self.only(found(clocks.check, {"services/window/w.cc": "\n" + text}), "services/window/w.cc:2", "Clock&")
@@ -75,13 +75,13 @@ class LintTest(unittest.TestCase):
             self.assertEqual(found(clocks.check, {"rules/eval/e.cc": text}), [])
         self.assertEqual(found(clocks.check, {"services/adapters/clock/c.cc": "absl::Now()"}), [])
 
-    def test_clocks_allow_list_needs_reasons(self):
+    def test_clock_allow_list_requires_reasons(self):
         files = {"tests/e2e/a.cc": "absl::Now()", clocks.ALLOWED: "tests/e2e/a.cc  # talks to a real broker\n"}
         self.assertEqual(found(clocks.check, files), [])
         self.only(found(clocks.check, files, **{clocks.ALLOWED: "tests/e2e/a.cc # why\n"}), "needs a reason")
         self.only(found(clocks.check, files, **{"tests/e2e/a.cc": ""}), "remove the entry")
 
-    def test_direct_output_is_found(self):
+    def test_direct_output_is_detected(self):
         for text in ('std::printf("%s", x)', "std::cout << x", "std::fwrite(a, 1, 2, stderr)", 'fputs("x", f)'):
             self.only(found(terminal.check, {"services/window/w.cc": "\n" + text}), "services/window/w.cc:2", "PrintError")
         for text in ("std::snprintf(b, 3, f)", "// std::cout", '"printf(x)"', "outputs(x)", "Print(x)"):
@@ -89,7 +89,7 @@ class LintTest(unittest.TestCase):
         for path in ("services/base/terminal.cc", "services/window/w_test.cc", "tests/e2e/x.cc"):
             self.assertEqual(found(terminal.check, {path: "std::puts(x)"}), [])
 
-    def test_unidiomatic_words_are_found(self):
+    def test_unidiomatic_words_are_detected(self):
         for text, better in (("// made anew", "again"), ('"it hangs on c"', "depends on"), ("this is none", "malformed"),
                              ("what stands in e", "is"), ("the door for f", "interface"), ("of this room", "folder")):
             self.only(found(words.check, {"services/window/w.cc": "\n" + text}), "services/window/w.cc:2", better)
@@ -114,7 +114,7 @@ class LintTest(unittest.TestCase):
                   "fixture.h", "gtest")
         self.only(found(third_party.check, {"rules/lang/l.cc": '#include "pitwall/state/v1/state.pb.h"'}), "state.pb.h")
 
-    def test_large_classes_are_found(self):
+    def test_large_classes_are_detected(self):
         def header(methods, members):
             lines = ["class Big final : public A, private B<int> {", " public:", "  Big() = default;", "  explicit Big(int a) : a0_{a} {}", "  ~Big() override;",
                      "  bool operator==(const Big& other) const = default;", "  using T = int;", "  friend class C;", "  static constexpr int kLimit = 3;",
@@ -138,7 +138,7 @@ class LintTest(unittest.TestCase):
         self.only(found(classes.check, files(2, 3, "services/base/b.h Big  # why it is so\n")), "malformed entry")
         self.assertEqual(found(classes.check, {"tests/b_test.cc": header(21, 21), "services/base/b_test.cc": header(21, 21)}), [])
 
-    def test_large_folders_are_found(self):
+    def test_large_folders_are_detected(self):
         def files(count, folder="services/base"):
             return {"%s/f%d.cc" % (folder, i): "" for i in range(count)}
         self.assertEqual(found(folders.check, files(30)), [])
@@ -153,7 +153,7 @@ class LintTest(unittest.TestCase):
                 self.only(findings, message)
         self.only(found(folders.check, {**files(30), folders.ALLOWED: "services/base any  # data, one file each"}), "remove the entry")
 
-    def test_long_files_are_found(self):
+    def test_long_files_are_detected(self):
         self.only(found(size.check, {"services/base/a.cc": "x\n" * 501}), "501 lines")
         self.only(found(size.check, {"tests/tool": "#!/bin/sh\n" + "x\n" * 501}), "502 lines")
         for path in ("docs/a.md", "rules/a.yaml", "proto/a.proto"):
@@ -162,7 +162,7 @@ class LintTest(unittest.TestCase):
         self.assertEqual(found(size.check, {"a.py": "x\n" * 501, size.ALLOWED: "a.py # one long table"}), [])
         self.only(found(size.check, {"a.py": "x\n", size.ALLOWED: "a.py # one long table"}), "remove the entry")
 
-    def test_unlisted_files_are_found(self):
+    def test_unlisted_files_are_detected(self):
         self.assertEqual(found(owners.check, BASE), [])
         self.only(found(owners.check, BASE, **{"services/base/b.h": ""}), "b.h", "not in the HDRS list")
         self.only(found(owners.check, BASE, **{"services/base/b.cc": ""}), "b.cc", "not built by any")
@@ -180,7 +180,7 @@ class LintTest(unittest.TestCase):
         self.assertEqual(found(owners.check, loop, **{"tests/s/log_kind_kafka.cc": ""}), [])
         self.only(found(owners.check, loop, **{"tests/s/other.cc": ""}), "not built by any")
 
-    def test_missing_citations_are_found(self):
+    def test_missing_citations_are_detected(self):
         known = {"docs/a.md": "", "services/x/y.cc": 'flags.Has("dry-run")', "services/x/README.md": ""}
         for text in ("[a](a.md)", "docs/a.md", "`services/x/y.cc`", "`services/x`", "`services/x/*.h`", "`y.cc`", "`_test.cc`", "`pitwall --dry-run`", "services/gone.cc in prose",
                      "see https://example.com/gone.md", "a --flag in prose"):
@@ -195,7 +195,7 @@ class LintTest(unittest.TestCase):
         self.only(found(citations.check, dict(known, **{"rules/a.cc": "// services/x/z.h"})), "rules/a.cc:1", "services/x/z.h")
         self.assertEqual(found(citations.check, dict(known, **{"rules/a.cc": 'f("services/x/z.h");  // services/x/y.cc'})), [])
 
-    def test_unwanted_files_are_found(self):
+    def test_unwanted_files_are_detected(self):
         for text in ("see /root/x", "'/home/me/a'", "=/work/main", "proxy.golang.org", "https://npm-mirror.corp.example.com",
                      "a.nexus.example.internal", "image: docker.io/library/x", "// Code generated by x. DO NOT EDIT.",
                      "<<<<<<< HEAD:a.md", ">>>>>>> 38777ea0 (tests: Reword)"):
@@ -207,7 +207,7 @@ class LintTest(unittest.TestCase):
         self.only(found(hygiene.check, {"services/a.pb.h": ""}), "generated")
         self.only(found(hygiene.check, {"docs/a.md": "x" * (1 << 20) + "x"}), "bytes")
 
-    def test_upward_includes_are_found(self):
+    def test_upward_includes_are_detected(self):
         def upward(text, path="rules/eval/e.cc", files=BASE, **more):
             return found(arrows.check, files, **dict({path: text}, **more))
         window = {"services/window/w.h": "", "services/window/CMakeLists.txt": "add_module(services/window HDRS w.h DEPS services/base)"}
@@ -231,7 +231,7 @@ class LintTest(unittest.TestCase):
         self.assertTrue(any("nothing includes services/app" in f
                             for f in upward('#include "services/app/m.h"', "services/base/a.cc", **main)))
 
-    def test_unknown_series_are_found(self):
+    def test_unknown_series_are_detected(self):
         catalogue = {metrics.CATALOGUE: "metrics:\n- name: train_loss\n  unit: 1\n"}
         source = "services/collector/c.cc"
         self.assertEqual(found(metrics.check, catalogue, **{source: 'f("train_loss"); // "train_los"'}), [])
@@ -245,7 +245,7 @@ class LintTest(unittest.TestCase):
         self.only(found(metrics.check, others, **{metrics.DERIVE: "expr: node_x"}), "does not derive a series from DCGM_X")
         self.only(found(metrics.check, others, **{"rules/packs/p.yaml": "expr: node_x > 1"}), "node_x is a foreign name")
 
-    def test_visible_upper_modules_are_found(self):
+    def test_visible_upper_modules_are_detected(self):
         compiler = os.environ.get("CXX", "c++")
         with tempfile.TemporaryDirectory() as root:
             files = dict(BASE, **{

@@ -233,7 +233,7 @@ groups:
   EXPECT_EQ(Encoded(events), Encoded(Reference(processor->stats().commits.next_offset)));
 }
 
-TEST_P(Scenario, S13_BatchesAreResentInMiddleOfSpool) {
+TEST_P(Scenario, S13_BatchesAreResentFromMiddleOfSpool) {
   Plan plan(Base());
   SimSource node = Node(plan, "node-0");
   std::vector<std::string> sent;

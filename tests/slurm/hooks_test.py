@@ -39,7 +39,7 @@ def end_of(path):
 
 
 class RealSlurm(unittest.TestCase):
-    def test_real_slurm_writes_each_end(self):
+    def test_hooks_write_each_kind_of_end_on_real_slurm(self):
         reason = cluster.missing()
         if reason:
             print("NOTE: Slurm is not tested: " + reason, flush=True)
@@ -143,7 +143,7 @@ class ScontrolResponses(unittest.TestCase):
             with self.subTest(answer=answer):
                 self.assertEqual(self.ends(answer, SLURM_JOB_EXIT_CODE2=code), end)
 
-    def test_final_state_decides(self):
+    def test_final_state_determines_job_end(self):
         state = "JobId=17 JobState=%s Reason=None Restarts=0 ExitCode=%s"
         completing = state % ("COMPLETING", "0:0")
         for later, end in (
@@ -164,7 +164,7 @@ class ScontrolResponses(unittest.TestCase):
         with open(self.path) as text:
             self.assertEqual(text.read(), again)
 
-    def test_exit_code_decides_without_scontrol_response(self):
+    def test_exit_code_determines_job_end_without_scontrol_response(self):
         self.assertEqual(self.ends("", SLURM_JOB_EXIT_CODE2="3:0"), {"ended": "failed", "exit_code": "3"})
         self.assertEqual(self.ends("", SLURM_JOB_EXIT_CODE2="0:125"), {"ended": "failed", "exit_code": "0", "oom_killed": "true"})
         self.assertIsNone(self.ends("", SLURM_JOB_EXIT_CODE2="0:0"), "it may have been canceled: its end is unknown")

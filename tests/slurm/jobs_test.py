@@ -187,7 +187,7 @@ class Jobs(unittest.TestCase):
         self.go("finishes")
         self.check_reports("finishes", ended=("completed", "exit code 0"))
 
-    def test_exit_with_3_is_reported(self):
+    def test_exit_code_3_is_reported(self):
         self.go("exits")
         self.check_reports("exits", ("RankDied", "0", "exit code 3"), ended=("died", "exit code 3"))
 

@@ -146,7 +146,7 @@ class KeptRecordings(unittest.TestCase):
         self.assertTrue(changed)
         return changed
 
-    def test_later_commit_journal_is_rejected(self):
+    def test_commit_journal_of_later_version_is_rejected(self):
         said = self.refusal("log/commits/*.journal", (b"PWJRN002", b"PWJRN003"), (b"PWF1", b"PWF2"))
         self.assertRegex(said, r"\.journal: commit journal has format 3")
         self.assertRegex(said, r"reads 1 and 2\); use the version that wrote it")
@@ -155,7 +155,7 @@ class KeptRecordings(unittest.TestCase):
         said = self.refusal("log/topics/pitwall.telemetry/*/*.seg", (b"PWSEG001", b"PWSEG002"), (b"PWB1", b"PWB2"))
         self.assertRegex(said, r"pitwall\.telemetry/\d/0+\.seg at byte 16: no batch header at this position.*pitwall log check")
 
-    def test_later_spool_is_rejected(self):
+    def test_spool_of_later_version_is_rejected(self):
         said = self.refusal("spool/*/*.spool", (b"PWSPOOL2", b"PWSPOOL3"))
         self.assertRegex(said, r"\.spool: unsupported spool format 3 \(this version reads 1 and 2\); run the version that wrote it")
 
@@ -175,7 +175,7 @@ class KeptRecordings(unittest.TestCase):
                 reply = client.recv(4096)
             self.assertIn(b"protocol must be 1 (got %d)" % protocol, reply)
 
-    def test_bytes_of_earlier_client_are_accepted(self):
+    def test_messages_from_earlier_client_are_accepted(self):
         for name in NAMES:
             with self.subTest(name), open(os.path.join(kept.DATA, name, "client.bytes"), "rb") as said:
                 expected = kept.load_json(os.path.join(kept.DATA, name, "expected.json"))

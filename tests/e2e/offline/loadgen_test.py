@@ -89,7 +89,7 @@ class LoadgenTest(unittest.TestCase):
         plants, _ = self.judged("--jobs", "8", "--faults", "7", "--seed", "5", "--gpus", "4", "--cores", "2", "--duration", "6m")
         self.assertEqual(len(plants), 7)
 
-    def test_checker_finds_missing_and_unexpected_issues(self):
+    def test_checker_detects_missing_and_unexpected_issues(self):
         path, plants, _ = self.into_log("--gpus", "4", "--cores", "2", "--duration", "5m", "--fault", "straggler,rank=2")
         found = self.found(path)
         self.assertEqual(verdict(plants, found), [])

@@ -63,7 +63,7 @@ class Judge(unittest.TestCase):
         events = [*RUNNING, found("RankFrozen", root_cause="LossSpike1"), found("LossSpike")]
         self.assertEqual(len(self.judge("plain-stopped", *events)["roots"]), 1)
 
-    def test_companion_of_other_rank_or_incident_is_rejected(self):
+    def test_companion_of_another_rank_or_incident_is_rejected(self):
         for more in ({"rank": "0"}, {"incident": "2"}):
             verdict = self.judge("plain-stopped", *RUNNING, found("RankFrozen"), found("CollectiveHang", **more))
             self.assertFalse(verdict["ok"], verdict)
