@@ -69,13 +69,13 @@ FAULTS = (
 # Faults in alert lifecycles and in the group runner. run_groups.py must detect them.
 GROUP_FAULTS = (
     ("an alert fires a tick late", "rules/alert/alert_state.cc",
-     "((input.at.position - a.active.position).ns() >= rule().hold())", "((input.at.position - a.active.position).ns() > rule().hold())"),
+     "(input.at.position - a.active.position >= rule().hold())", "(input.at.position - a.active.position > rule().hold())"),
     ("keep_firing_for is forgotten", "rules/alert/alert_state.cc",
-     "if (input.at.position.ns() - step.next_can_end_since >= rule().keep_firing()) {",
-     "if (input.at.position.ns() >= step.next_can_end_since) {"),
+     "if (input.at.position - step.next_can_end_since >= rule().keep_firing()) {",
+     "if (input.at.position >= step.next_can_end_since) {"),
     ("keep_firing_for counts from the beginning", "rules/alert/alert_state.cc",
-     "a.can_end_since == kNever ? input.at.position.ns() : a.can_end_since;",
-     "a.can_end_since == kNever ? a.active.position.ns() : a.can_end_since;"),
+     "a.can_end_since == Position::Min() ? input.at.position : a.can_end_since;",
+     "a.can_end_since == Position::Min() ? a.active.position : a.can_end_since;"),
     ("an alert is active since it fires", "rules/alert/alert_state.cc", "a.started = at;", "a.started = a.active = at;"),
     ("one alert more than the limit", "rules/alert/alert_state.cc",
      "if (staying > limit)", "if (staying > limit + 1)"),
