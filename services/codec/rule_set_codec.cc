@@ -35,7 +35,7 @@ StatusOr<RuleSet> DecodeLayer(const state::v1::RuleSet& message, const FindBase&
   RETURN_IF_ERROR(CheckParameters(parameters));
   if (parameters.empty() || message.files_size() > 0)
     return InvalidArgument(
-        "rule set: has a base together with files, or a base without job parameters");
+        "rule set: a base requires job parameters and cannot be combined with files");
   const std::string hash = RuleSetHash(message.base(), parameters);
   if (message.hash() != hash) {
     return DataLoss(

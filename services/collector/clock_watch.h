@@ -19,9 +19,9 @@ class ClockWatch {
   // The caller owns all arguments.
   ClockWatch(const Clock& clock, MonotonicEventClock* time, Counters* counters);
 
-  // Returns the wall clock step in nanoseconds if it requires a new node boot, or nullopt
-  // otherwise. Logs when the wall clock falls behind and when it catches up. Must be called once
-  // per tick.
+  // Returns the size of the wall clock step in nanoseconds if the step must be treated as a new
+  // boot of the node, or nullopt otherwise. Logs when the wall clock falls behind and when it
+  // catches up. Must be called once per tick.
   std::optional<int64_t> Check();
   // Starts a new boot of event time at the current wall time.
   void Restart();

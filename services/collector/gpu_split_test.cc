@@ -18,7 +18,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 constexpr int64_t kSecond = kNanosPerSecond;
-// The engine lifts the notice only if it receives the same reason with an empty list.
+// The engine clears the notice only if it receives the same reason with an empty list.
 constexpr const char* kWithheld = "gpu_split_unknown of some";
 constexpr const char* kLifted = "gpu_split_unknown of none";
 

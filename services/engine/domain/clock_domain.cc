@@ -122,7 +122,7 @@ Status ClockDomain::Restore(BinaryReader& in, uint32_t format) {
   for (size_t g = 0; g < groups.size(); ++g) {
     const std::string name = in.Str();
     if (name != groups[g].name) {
-      return DataLoss(Cat("snapshot: contains group ", Quote(name), ", but the rules have ",
+      return DataLoss(Cat("snapshot: contains group ", Quote(name), ", but the rule set has ",
                           Quote(groups[g].name)));
     }
     ticks_.RestoreGroup(g, in);

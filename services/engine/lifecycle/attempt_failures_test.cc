@@ -142,7 +142,7 @@ TEST(AttemptFailures, ScriptEndsItselfAfterSigterm_IsNotNamed) {
   }
 }
 
-TEST(AttemptFailures, DeathAfterAnnouncedStopBelongsToStop) {
+TEST(AttemptFailures, DeathAfterAnnouncedStop_IsAttributedToStop) {
   AttemptFailures deaths;
   deaths.stop().Announce(DeathAt(9), "rule p/g/a");
   BinaryWriter between;

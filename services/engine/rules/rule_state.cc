@@ -86,7 +86,7 @@ Status RuleState::Restore(BinaryReader& in) {
   const std::string name = in.Str();
   const bool alerting = in.Bool();
   if (name != spec.rule.name || alerting != alerts.has_value()) {
-    return DataLoss(Cat("snapshot: contains rule ", Quote(name), ", but the rules have ",
+    return DataLoss(Cat("snapshot: contains rule ", Quote(name), ", but the rule set has ",
                         Quote(spec.rule.name)));
   }
   if (alerting) alerts->Restore(in);

@@ -110,8 +110,8 @@ void ReceiverWorker::Stop() {
 void ReceiverWorker::Loop() {
   if (report_.disabled()) {
     PITWALL_LOG(kWarning, "notifier", report_.title(),
-                " stays disabled because it replied that it is gone; change its URL or generation "
-                "to enable it");
+                " remains disabled because it replied 410 Gone; change its URL or generation to "
+                "enable it");
   }
   while (!stop_) {
     if (report_.disabled()) {

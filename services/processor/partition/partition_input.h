@@ -51,7 +51,7 @@ class PartitionInput {
   const std::optional<AppliedRecord>& applied() const { return applied_; }
 
  private:
-  // Returns the error for a log that continues at `end`, below next_offset_.
+  // Returns the error for a log whose next offset, `end`, is below next_offset_.
   Status TruncatedAt(int64_t end) const;
 
   const TopicPartition at_;

@@ -59,7 +59,7 @@ class StoreProgress {
     PITWALL_CHECK(tick == sealed_);
     tick_ = tick;
   }
-  // Invalidates earlier reads after a change of samples, series, or demands.
+  // Invalidates earlier reads after a change to the samples, series, or demands.
   void NoteChange() { ++version_; }
   // Returns to the positions of a new store. The origin is kept.
   void Reset() {

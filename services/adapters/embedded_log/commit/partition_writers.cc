@@ -64,7 +64,7 @@ Status PartitionWriters::Settle(const DirtyFiles& flushed, const FlushResult& re
     const auto writer = writers_.find(entry.partition);
     if (writer == writers_.end() || writer->second->suspended().ok()) continue;
     if (result.failed.contains(entry.partition)) continue;
-    PITWALL_LOG(kInfo, "log", "partition ", entry.partition->name(), ": accepts records again");
+    PITWALL_LOG(kInfo, "log", "partition ", entry.partition->name(), ": accepting records again");
     writer->second->Suspend(OkStatus());
   }
   return result.first;

@@ -34,7 +34,7 @@ export function ActionsView({ job }: TabProps) {
   return (
     <>
       <Panel title="Actions" id="actions-title" note={actions.data ? plural(taken.length, "record") : ""}>
-        <Control job={job} path="/job/stop" reason button="Stop job" done="The result appears below. Policies of the executor for request/stop apply." />
+        <Control job={job} path="/job/stop" reason button="Stop job" done="The result appears below. The executor's policies for request/stop apply." />
         {job.state === "ended" && <p class="dim pad">The job has ended. No actions are available.</p>}
         <Reading loaded={actions} what="actions" />
         {actions.data && taken.length === 0 && <p class="dim pad">No actions yet. Policies decide when a job is stopped.</p>}
