@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "services/model/value.h"
+#include "services/model/windows/function_table.h"
 
 namespace pitwall::query {
 namespace {
@@ -231,20 +232,7 @@ double PositionSeconds(int64_t position) {
 }
 
 bool CanScan(WindowFunction function) {
-  switch (function) {
-    case WindowFunction::kShare:
-    case WindowFunction::kOutlierPeriod:
-    case WindowFunction::kSketchQuantile:
-    case WindowFunction::kOutliers:
-    case WindowFunction::kRobustDeriv:
-    case WindowFunction::kKendallTau:
-    case WindowFunction::kHistogram:
-    case WindowFunction::kBlockQuantile:
-    case WindowFunction::kEventPeriod:
-      return false;
-    default:
-      return true;
-  }
+  return RowOf(function).summary.empty() && function != WindowFunction::kSketchQuantile;
 }
 
 std::optional<double> ScanWindow(WindowFunction function, const SampleWindow& w,

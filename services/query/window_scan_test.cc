@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "services/model/windows/function_table.h"
+
 namespace pitwall::query {
 namespace {
 
@@ -40,6 +42,18 @@ TEST(WindowScan, MatchesPrometheus) {
   EXPECT_EQ(Scan(WindowFunction::kChanges, {3, 3, NAN, NAN, 1}), 2);
   EXPECT_EQ(Scan(WindowFunction::kTsOfMax, {1, 5, 5, 2}), 20);
   EXPECT_EQ(Scan(WindowFunction::kSmoothing, {1, 2, 3}, {0.5, 0.5}), 3);
+}
+
+TEST(WindowScan, EveryPrometheusFunctionHasResult) {
+  size_t scanned = 0;
+  for (const FunctionRow* row : Functions()) {
+    if (!row->window.has_value() || !CanScan(*row->window)) continue;
+    ++scanned;
+    EXPECT_TRUE(Scan(*row->window, {4, 1, 3, 2}, {0.5, 0.5}).has_value()) << row->name;
+  }
+  EXPECT_GE(scanned, 25U);
+  EXPECT_FALSE(CanScan(WindowFunction::kShare));
+  EXPECT_FALSE(CanScan(WindowFunction::kSketchQuantile));
 }
 
 TEST(WindowScan, TooFewSamples_ReturnsNoResult) {

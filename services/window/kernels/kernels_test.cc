@@ -23,7 +23,14 @@ namespace {
 
 constexpr size_t kCapacity = 48, kColumns = 37;
 constexpr uint64_t kSeed = 11;
-constexpr WindowFunction kLastFunction = WindowFunction::kEventPeriod;
+
+// All window functions, in the order of their numbers.
+constexpr WindowFunction kAllFunctions[] = {
+#define PITWALL_WINDOW_OF_PARTIALS(id, ...) WindowFunction::id,
+#define PITWALL_WINDOW_OF_SAMPLES(id, ...) WindowFunction::id,
+#define PITWALL_WINDOW_OTHERWISE(id, ...) WindowFunction::id,
+#include "services/model/windows/functions.inc"
+};
 
 // Compares bits, except that all NaNs are equal, because the payload of a NaN is never read.
 void ExpectSame(const std::vector<double>& a, const std::vector<double>& b, size_t fields) {
@@ -114,8 +121,7 @@ TEST(Kernels, AllInstructionSetsGiveSameResults) {
   std::mt19937_64 random(kSeed);
   const ReadContext context{0, 20'000, 20e-6};
   for (const WindowKind kind : {WindowKind::kInstant, WindowKind::kTime}) {
-    for (int k = 0; k <= static_cast<int>(kLastFunction); ++k) {
-      const auto function = static_cast<WindowFunction>(k);
+    for (const WindowFunction function : kAllFunctions) {
       const std::optional<FunctionPlan> ours = PlanOf(kind, function);
       const std::optional<FunctionPlan> plain = baseline::PlanOf(kind, function);
       ASSERT_EQ(ours.has_value(), plain.has_value());
@@ -133,11 +139,11 @@ TEST(Kernels, AllInstructionSetsGiveSameResults) {
         std::vector<uint8_t> has_x(kCapacity), has_y(kCapacity);
         ours->finish(a.data(), empty.data(), kCapacity, kColumns, context, x.data(), has_x.data());
         plain->finish(empty.data(), a.data(), kCapacity, kColumns, context, y.data(), has_y.data());
-        ASSERT_EQ(has_x, has_y) << k;
+        ASSERT_EQ(has_x, has_y) << RowOf(function).name;
         for (size_t i = 0; i < kColumns; ++i) {
           if (has_x[i]) {
             ASSERT_EQ(std::bit_cast<uint64_t>(x[i]), std::bit_cast<uint64_t>(y[i]))
-                << k << " " << i;
+                << RowOf(function).name << " " << i;
           }
         }
       }
@@ -147,23 +153,25 @@ TEST(Kernels, AllInstructionSetsGiveSameResults) {
 
 // The sizes in the planner's cost model must match the actual sizes.
 TEST(Families, SizesMatchCostModel) {
-  for (int f = 0; f <= static_cast<int>(kLastFunction); ++f) {
-    const auto function = static_cast<WindowFunction>(f);
+  for (const WindowFunction function : kAllFunctions) {
     const bool instant =
         function == WindowFunction::kLast || function == WindowFunction::kTimestamp;
     const auto plan = PlanOf(instant ? WindowKind::kInstant : WindowKind::kTime, function);
-    ASSERT_TRUE(plan.has_value()) << f;
+    ASSERT_TRUE(plan.has_value()) << RowOf(function).name;
     const WindowState state =
         WindowStateOf(instant ? WindowKind::kInstant : WindowKind::kTime, function);
     const bool ordered =
         state.storage == WindowStorage::kRanked || state.storage == WindowStorage::kSorted;
-    EXPECT_EQ(ordered, plan->family == Family::kOrdered) << f;
-    EXPECT_EQ(state.storage == WindowStorage::kSamples, plan->family == Family::kSamples) << f;
-    EXPECT_EQ(state.storage == WindowStorage::kStates, plan->family == Family::kStates) << f;
-    EXPECT_EQ(state.storage == WindowStorage::kSketch, plan->family == Family::kSketch) << f;
+    EXPECT_EQ(ordered, plan->family == Family::kOrdered) << RowOf(function).name;
+    EXPECT_EQ(state.storage == WindowStorage::kSamples, plan->family == Family::kSamples)
+        << RowOf(function).name;
+    EXPECT_EQ(state.storage == WindowStorage::kStates, plan->family == Family::kStates)
+        << RowOf(function).name;
+    EXPECT_EQ(state.storage == WindowStorage::kSketch, plan->family == Family::kSketch)
+        << RowOf(function).name;
     if (plan->finish == nullptr) continue;
-    EXPECT_EQ(state.fields, OpsOf(plan->family).fields) << f;
-    EXPECT_EQ(state.timed, OpsOf(plan->family).timed) << f;
+    EXPECT_EQ(state.fields, OpsOf(plan->family).fields) << RowOf(function).name;
+    EXPECT_EQ(state.timed, OpsOf(plan->family).timed) << RowOf(function).name;
   }
 }
 
