@@ -41,25 +41,19 @@ StatusOr<ProgramPtr> CompileRuleSet(const RuleSet& rule_set, lang::Diagnostics* 
   if (rule_set.evaluation_interval <= Duration::Zero())
     return InvalidArgument("the default evaluation interval must be greater than 0");
   lang::Diagnostics own;
-  std::vector<lang::RuleFilePtr> files;
-  for (const RuleSetFile& file : rule_set.files)
+  std::vector<std::shared_ptr<lang::RuleFile>> files;
+  for (const RuleSetFile& file : rule_set.files) {
     files.push_back(lang::ParseRuleFile(file.name, file.text, &own));
-  for (const lang::RuleFilePtr& file : files) {
-    if (!options.bindings.empty())
-      lang::BindParameters(options.bindings, std::const_pointer_cast<lang::RuleFile>(file).get());
+    if (!options.bindings.empty()) lang::BindParameters(options.bindings, files.back().get());
   }
-  if (options.rewrite && !own.HasErrors()) {
-    std::vector<std::shared_ptr<lang::RuleFile>> mine;
-    for (const lang::RuleFilePtr& file : files)
-      mine.push_back(std::const_pointer_cast<lang::RuleFile>(file));
-    RETURN_IF_ERROR(options.rewrite(mine));
-  }
+  if (options.rewrite && !own.HasErrors()) RETURN_IF_ERROR(options.rewrite(files));
   check::CheckOptions checks;
   checks.default_interval = rule_set.evaluation_interval.ns();
   checks.default_lookback = kDefaultLookback;
   checks.default_step_interval = kDefaultStepInterval;
   checks.default_step_lookback = kDefaultStepLookback;
-  const check::CheckedRuleSet checked = check::CheckRuleSet(std::move(files), checks, &own);
+  const check::CheckedRuleSet checked =
+      check::CheckRuleSet({files.begin(), files.end()}, checks, &own);
   auto program = std::make_shared<Program>();
   if (!own.HasErrors()) {
     *program = PlanRuleSet(checked);

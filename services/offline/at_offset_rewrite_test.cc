@@ -26,8 +26,7 @@ Rewritten Rewrite(std::string_view expr, std::string_view more = "",
   const std::string text =
       Cat("groups:\n- name: g\n  rules:\n  - alert: A\n    expr: '", expr, "'\n", more);
   lang::Diagnostics diagnostics;
-  const auto file =
-      std::const_pointer_cast<lang::RuleFile>(lang::ParseRuleFile("r.yaml", text, &diagnostics));
+  const auto file = lang::ParseRuleFile("r.yaml", text, &diagnostics);
   EXPECT_EQ(diagnostics.ToString(), "");
   Rewritten out;
   const Status status = RewriteOtherTimes({file}, start, std::nullopt, 60 * kSecond, &out.other);

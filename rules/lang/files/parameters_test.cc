@@ -10,7 +10,7 @@ namespace pitwall::lang {
 namespace {
 
 std::shared_ptr<RuleFile> ParseFile(std::string_view text, Diagnostics* diagnostics) {
-  return std::const_pointer_cast<RuleFile>(ParseRuleFile("p.yaml", text, diagnostics));
+  return ParseRuleFile("p.yaml", text, diagnostics);
 }
 
 constexpr std::string_view kRules = R"(groups:

@@ -425,8 +425,8 @@ Diagnostic FromStatus(const yaml::FileText& file, const Status& status) {
 
 }  // namespace
 
-RuleFilePtr ParseRuleFile(std::string_view file_name, std::string_view text,
-                          Diagnostics* diagnostics) {
+std::shared_ptr<RuleFile> ParseRuleFile(std::string_view file_name, std::string_view text,
+                                        Diagnostics* diagnostics) {
   auto file = std::make_shared<RuleFile>();
   file->pack = PackName(file_name);
   const StatusOr<Node> root = yaml::ParseYaml(file_name, text);

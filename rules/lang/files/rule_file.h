@@ -118,8 +118,8 @@ using RuleFilePtr = std::shared_ptr<const RuleFile>;
 // Parses a rule file. Always returns a file with the valid content, and reports all problems in
 // `diagnostics`. A rule without a usable expression stays in the list, so that its other fields are
 // checked.
-RuleFilePtr ParseRuleFile(std::string_view file_name, std::string_view text,
-                          Diagnostics* diagnostics);
+std::shared_ptr<RuleFile> ParseRuleFile(std::string_view file_name, std::string_view text,
+                                        Diagnostics* diagnostics);
 
 // Returns "bottleneck" for "dir/bottleneck.yaml".
 std::string PackName(std::string_view file_name);

@@ -141,8 +141,7 @@ StatusOr<TestProgram> CompileTestRules(const TestRules& rules, const UnitTestFil
   TestProgram out;
   std::vector<LooseGroup> groups;
   for (const RuleSetFile& text : rules.files) {
-    const auto parsed = std::const_pointer_cast<lang::RuleFile>(
-        lang::ParseRuleFile(text.name, text.text, diagnostics));
+    const auto parsed = lang::ParseRuleFile(text.name, text.text, diagnostics);
     for (lang::GroupText& group : parsed->groups) {
       out.own_keys = out.own_keys || HasOwnKeys(group);
       if (!group.step_clock) {
