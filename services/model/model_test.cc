@@ -79,7 +79,6 @@ TEST(Position, FloorAndNextWorkForNegativePositions) {
   EXPECT_EQ(FloorTo(-1, 5), -5);
   EXPECT_EQ(FloorTo(5, 5), 5);
   EXPECT_EQ(NextAfter(5, 5), 10);
-  EXPECT_EQ(FloorTo(7, 5, 3), 3);
 }
 
 TEST(Value, SpecialNansDifferByBits) {

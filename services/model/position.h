@@ -21,16 +21,15 @@ inline constexpr int64_t kMaxStep = kMaxPosition / kStepUnit - 1;
 
 inline constexpr int64_t StepPosition(int64_t step) { return step * kStepUnit; }
 
-// Returns the largest multiple of `unit`, counted from `origin`, that is <= position. unit > 0.
-inline constexpr int64_t FloorTo(int64_t position, int64_t unit, int64_t origin = 0) {
-  const int64_t d = position - origin;
-  int64_t q = d / unit;
-  if (d % unit < 0) --q;
-  return origin + q * unit;
+// Returns the largest multiple of `unit` that is <= position. unit > 0.
+inline constexpr int64_t FloorTo(int64_t position, int64_t unit) {
+  int64_t q = position / unit;
+  if (position % unit < 0) --q;
+  return q * unit;
 }
 // Returns the smallest such multiple that is > position.
-inline constexpr int64_t NextAfter(int64_t position, int64_t unit, int64_t origin = 0) {
-  return FloorTo(position, unit, origin) + unit;
+inline constexpr int64_t NextAfter(int64_t position, int64_t unit) {
+  return FloorTo(position, unit) + unit;
 }
 
 }  // namespace pitwall

@@ -121,7 +121,8 @@ TEST(SeriesStore, ValidateReportsReasonForRejection) {
   demand.function = WindowFunction::kQuantile;
   EXPECT_THAT(message(demand), testing::HasSubstr("every sample"));
   EXPECT_THAT(message(Window(WindowFunction::kSum, 0)), testing::HasSubstr("range"));
-  EXPECT_THAT(message(Window(WindowFunction::kSum, 60, 0)), testing::HasSubstr("interval"));
+  EXPECT_THAT(message(Window(WindowFunction::kSum, 60, Duration::Zero())),
+              testing::HasSubstr("interval"));
   EXPECT_THAT(message(Window(WindowFunction::kLast, 60)), testing::HasSubstr("function"));
   demand = Window(WindowFunction::kSum, 60);
   demand.offset = -1;
@@ -196,7 +197,8 @@ TEST(SeriesStore, SpikeDoesNotAffectLaterWindows) {
 
 TEST(SeriesStore, SumsAreCompensatedAndAveragesDoNotOverflow) {
   Fixture f({Window(WindowFunction::kSum, 60), Window(WindowFunction::kAvg, 60),
-             Window(WindowFunction::kSum, 60, 10), Window(WindowFunction::kAvg, 60, 10)});
+             Window(WindowFunction::kSum, 60, Duration::Seconds(10)),
+             Window(WindowFunction::kAvg, 60, Duration::Seconds(10))});
   int64_t t = 0;
   for (const double value : {1.0, 1e100, 1.0, -1e100})
     ASSERT_TRUE(f.Put(++t * kSecond, value).ok());
@@ -287,7 +289,7 @@ TEST(SeriesStore, ResetDropsSamplesAndKeepsIds) {
 }
 
 TEST(SeriesStore, AlignedDemandCountsFromOrigin) {
-  Demand demand = Window(WindowFunction::kCount, 10, 10);
+  Demand demand = Window(WindowFunction::kCount, 10, Duration::Seconds(10));
   demand.align_job = true;
   Fixture f({demand});
   f.store.SetOrigin(At(3 * kSecond));

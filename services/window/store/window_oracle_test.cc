@@ -144,7 +144,7 @@ class Scenario {
 
  private:
   // Returns the last aligned tick before `tick`: a multiple of a second, counted from the origin.
-  int64_t AlignedTick(int64_t tick) const { return FloorTo(tick - 1, kSecond, origin_); }
+  int64_t AlignedTick(int64_t tick) const { return origin_ + FloorTo(tick - 1 - origin_, kSecond); }
 
   void AddSource(int s) {
     static const int64_t kIntervals[] = {100 * kMilli, kSecond, kSecond, 4 * kSecond};

@@ -16,12 +16,13 @@ inline constexpr int64_t kSecond = 1'000'000'000;
 inline constexpr Position At(int64_t ns) { return Position::FromNs(ns); }
 inline constexpr double kInf = std::numeric_limits<double>::infinity();
 
-inline Demand Window(WindowFunction function, int64_t range_s, int64_t interval_s = 1) {
+inline Demand Window(WindowFunction function, int64_t range_s,
+                     Duration interval = Duration::Seconds(1)) {
   Demand demand;
   demand.kind = WindowKind::kTime;
   demand.function = function;
   demand.range = range_s * kSecond;
-  demand.interval = interval_s * kSecond;
+  demand.interval = interval.ns();
   return demand;
 }
 // The φ of every quantile in these tests.

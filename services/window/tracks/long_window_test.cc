@@ -18,7 +18,9 @@ namespace {
 constexpr int64_t kMinute = 60 * kSecond;
 constexpr int64_t kMonth = 43'200;  // in minutes
 
-Demand Minutes(WindowFunction function, int64_t range) { return Window(function, 60 * range, 60); }
+Demand Minutes(WindowFunction function, int64_t range) {
+  return Window(function, 60 * range, Duration::Minutes(1));
+}
 
 // Compares forty days of one sample per minute with a plain loop. Halfway through, the store is
 // restored and one column expires.

@@ -190,7 +190,7 @@ TEST(SketchWindow, TooManySamplesHaveNoResult) {
 TEST(SketchWindow, StoreReadsQuantilesFromSketch) {
   Demand attempt = Window(WindowFunction::kSketchQuantile, 0);
   attempt.kind = WindowKind::kAttempt;
-  Fixture f({Window(WindowFunction::kSketchQuantile, 30 * 86'400, 60), attempt});
+  Fixture f({Window(WindowFunction::kSketchQuantile, 30 * 86'400, Duration::Minutes(1)), attempt});
   const auto get = [&](uint32_t demand, double phi) {
     const Column column = f.store.results().Read(demand, std::vector<double>{phi});
     return column.present[0] != 0 ? column.values[0] : NormalNan();
