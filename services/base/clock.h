@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <memory>
 
+#include "services/base/time.h"
+
 namespace pitwall {
 
 inline constexpr int64_t kNanosPerSecond = 1'000'000'000;
@@ -31,6 +33,7 @@ class Clock {
   // Returns nanoseconds since an arbitrary origin. Never decreases, not even after suspend or NTP
   // corrections.
   virtual int64_t MonotonicNs() const = 0;
+  MonotonicTime Monotonic() const { return MonotonicTime::FromNs(MonotonicNs()); }
   virtual std::unique_ptr<Wakeup> NewWakeup() = 0;
 };
 

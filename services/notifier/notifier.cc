@@ -123,7 +123,7 @@ class TopicNotifier final : public Notifier {
       MutexLock lock(&tail->mutex);
       if (!tail->error.ok())
         return Annotate(tail->error, Cat(options_.topic, "/", tail->partition));
-      RETURN_IF_ERROR(tail->notice.Read(MonotonicTime::FromNs(clock_->MonotonicNs())));
+      RETURN_IF_ERROR(tail->notice.Read(clock_->Monotonic()));
     }
     for (const auto& delivery : deliveries_) RETURN_IF_ERROR(delivery->Health());
     return OkStatus();
@@ -359,7 +359,7 @@ class TopicNotifier final : public Notifier {
             " (topic deleted, recreated, or truncated); continuing at offset ", from);
     PITWALL_LOG(kError, "notifier", text);
     MutexLock lock(&tail->mutex);
-    tail->notice.Set(std::move(text), MonotonicTime::FromNs(clock_->MonotonicNs()));
+    tail->notice.Set(std::move(text), clock_->Monotonic());
     return OkStatus();
   }
 

@@ -70,7 +70,7 @@ std::string PartitionProcessor::Metadata(const SnapshotSum& snapshots) const {
 }
 
 Status PartitionProcessor::PollInput(Duration timeout) {
-  const MonotonicTime now = Now();
+  const MonotonicTime now = clock_->Monotonic();
   Duration wait = timeout;
   // A pending commit shortens the wait. The wait could be long while ticks are paused.
   if (commits_.Pending(input_.next_offset()))
@@ -129,7 +129,7 @@ Status PartitionProcessor::RunOnce(Duration timeout) {
   RETURN_IF_ERROR(ApplyRecords());
 
   const int64_t next = input_.next_offset();
-  const MonotonicTime now = Now();
+  const MonotonicTime now = clock_->Monotonic();
   ASSIGN_OR_RETURN(const bool tick, TickDue(now));
   const bool rules_due = input_.drained() && !RulesDue().empty();
   const bool idle_due = options_.clock_ticks && !replay_.Suppresses(next) &&
@@ -174,7 +174,7 @@ Status PartitionProcessor::CommitNow(bool with_tick) {
   commits_.AddOutputs(&commit);
   std::string new_rules = RulesDue();
   if (!new_rules.empty()) commit.outputs.push_back(RuleChangeRecord(topic_, new_rules));
-  const MonotonicTime begin = Now();
+  const MonotonicTime begin = clock_->Monotonic();
   if (with_tick) commit.outputs.push_back(ClockTickRecord(topic_, ticks_.ElapsedAt(begin)));
   if (const Status status = commits_.CommitOutputs(&commit); !status.ok()) {
     Publish();

@@ -69,7 +69,6 @@ class PartitionProcessor {
   const engine::Shard& shard() const { return *shard_; }
 
  private:
-  MonotonicTime Now() const { return MonotonicTime::FromNs(clock_->MonotonicNs()); }
   void BeginShard();
   // Restores the state at the last commit, or starts with an empty state. Returns the offset where
   // the input continues (recovery.cc).

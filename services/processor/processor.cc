@@ -100,7 +100,7 @@ void Processor::Run(Worker* worker) {
   Duration fenced_wait = options_.fenced_wait;
   while (!stopping_) {
     Status status = worker->processor->Recover();
-    const MonotonicTime since = Now();
+    const MonotonicTime since = clock_->Monotonic();
     if (status.ok()) {
       worker->standby = false;
       MutexLock lock(&worker->mutex);
@@ -116,7 +116,8 @@ void Processor::Run(Worker* worker) {
       worker->standby = true;
       // If this worker owned the partition for a long time, the next conflict starts again with the
       // initial short wait.
-      if (Now() - since > options_.fenced_wait_most) fenced_wait = options_.fenced_wait;
+      if (clock_->Monotonic() - since > options_.fenced_wait_most)
+        fenced_wait = options_.fenced_wait;
       StandBy(worker, &fenced_wait);
       continue;
     }
@@ -133,9 +134,9 @@ void Processor::StandBy(Worker* worker, Duration* wait) {
   const Duration patience = std::max(*wait, options_.takeover_after);
   *wait = std::min(2 * *wait, options_.fenced_wait_most);
   std::string last;
-  MonotonicTime changed_at = Now();
+  MonotonicTime changed_at = clock_->Monotonic();
   bool logged = false;
-  while (!stopping_ && Now() - changed_at < patience) {
+  while (!stopping_ && clock_->Monotonic() - changed_at < patience) {
     if (const auto committed = log_->Committed(options_.partition.group, input);
         committed.ok() && committed->has_value()) {
       const auto metadata = ParseCommitMetadata((*committed)->metadata);
@@ -147,7 +148,7 @@ void Processor::StandBy(Worker* worker, Duration* wait) {
         return;
       }
       std::string now = Cat((*committed)->offset, " ", (*committed)->metadata);
-      if (now != last) changed_at = Now();
+      if (now != last) changed_at = clock_->Monotonic();
       last = std::move(now);
       if (!logged) {
         logged = true;

@@ -73,7 +73,6 @@ class Processor final : public RunningJobs {
     mutable Mutex mutex;
     std::string fault ABSL_GUARDED_BY(mutex);
   };
-  MonotonicTime Now() const { return MonotonicTime::FromNs(clock_->MonotonicNs()); }
   // Returns null if another processor owns the job's partition.
   const Worker* WorkerOf(const std::string& job) const;
   void Run(Worker* worker);

@@ -33,7 +33,7 @@ void PartitionProcessor::BeginShard() {
 
 Status PartitionProcessor::Recover() {
   // Opening the committer fences the previous owner, so the state read below is final.
-  ticks_.Start(Now());
+  ticks_.Start(clock_->Monotonic());
   RETURN_IF_ERROR(commits_.Open(log_));
   BeginShard();
   input_.Clear();
@@ -51,7 +51,7 @@ Status PartitionProcessor::Recover() {
   initial_rules_ = resume.metadata.initial_rules;
   ASSIGN_OR_RETURN(const int64_t read_from, Restore(&resume));
   RETURN_IF_ERROR(input_.Open(log_, read_from, resume.metadata.applied));
-  const MonotonicTime now = Now();
+  const MonotonicTime now = clock_->Monotonic();
   commits_.Begin(resume.committed ? resume.offset : read_from, now);
   end_.NoteRecovery(now);
   PITWALL_LOG(kInfo, "processor", "partition ", topic_.partition, ": committed offset ",

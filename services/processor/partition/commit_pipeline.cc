@@ -85,15 +85,15 @@ Status CommitPipeline::CommitOutputs(Commit* commit) {
   outputs_.dead_letters.clear();
   stats_.refused_outputs += refused;
   stats_.next_offset = commit->next_offset;
-  stats_.last_commit = Now();
+  stats_.last_commit = clock_->Monotonic();
   ++stats_.count;
   return OkStatus();
 }
 
 Status CommitPipeline::Apply(const Commit& commit) {
-  const MonotonicTime begin = Now();
+  const MonotonicTime begin = clock_->Monotonic();
   Status status = committer_->Apply(commit);
-  ticks_->NoteAppend(begin, Now(), status);
+  ticks_->NoteAppend(begin, clock_->Monotonic(), status);
   return status;
 }
 

@@ -65,7 +65,6 @@ class CommitPipeline {
   const std::string& refusal() const { return refusal_; }
 
  private:
-  MonotonicTime Now() const { return MonotonicTime::FromNs(clock_->MonotonicNs()); }
   // Drops the largest output from the commit. Returns false if no remaining output may be dropped.
   bool DropLargestOutput(Commit* commit, const Status& refusal);
 

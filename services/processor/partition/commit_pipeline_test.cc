@@ -18,9 +18,8 @@ class CommitPipelineTest : public ::testing::Test {
     for (const std::string_view topic : {kTelemetryTopic, kIssuesTopic, kDeadLetterTopic})
       EXPECT_TRUE(log_.EnsureTopic(topic, {}).ok());
     EXPECT_TRUE(commits_.Open(&log_).ok());
-    commits_.Begin(0, Now());
+    commits_.Begin(0, clock_.Monotonic());
   }
-  MonotonicTime Now() const { return MonotonicTime::FromNs(clock_.MonotonicNs()); }
   Status CommitUpTo(int64_t offset) {
     Commit commit = commits_.NewCommit(offset, "metadata");
     commits_.AddOutputs(&commit);
@@ -55,7 +54,7 @@ TEST_F(CommitPipelineTest, EventsAndOffsetAreCommittedTogether) {
   EXPECT_FALSE(commits_.Pending(5));
   EXPECT_EQ(commits_.committed_offset(), 5);
   EXPECT_EQ(commits_.stats().count, 1U);
-  EXPECT_EQ(commits_.last_commit(), Now());
+  EXPECT_EQ(commits_.last_commit(), clock_.Monotonic());
 }
 
 TEST_F(CommitPipelineTest, FailedCommitKeepsOutputs) {
@@ -64,7 +63,7 @@ TEST_F(CommitPipelineTest, FailedCommitKeepsOutputs) {
   EXPECT_FALSE(CommitUpTo(5).ok());
   EXPECT_EQ(commits_.committed_offset(), 0);
   EXPECT_EQ(commits_.stats().failed, 1U);
-  EXPECT_FALSE(ticks_.Allowed(Now()));
+  EXPECT_FALSE(ticks_.Allowed(clock_.Monotonic()));
   log_.SetWriteFault(nullptr);
   ASSERT_TRUE(CommitUpTo(5).ok());
   EXPECT_THAT(log_.Records(kIssuesTopic), SizeIs(1));
@@ -78,7 +77,7 @@ TEST_F(CommitPipelineTest, RejectedOutputBecomesDeadLetter) {
   EXPECT_THAT(log_.Records(kDeadLetterTopic)[0].value, SizeIs(1'000));
   EXPECT_EQ(commits_.stats().refused_outputs, 1U);
   EXPECT_NE(commits_.refusal(), "");
-  EXPECT_TRUE(ticks_.Allowed(Now()));
+  EXPECT_TRUE(ticks_.Allowed(clock_.Monotonic()));
 }
 
 TEST_F(CommitPipelineTest, ManyDeadLettersForceCommit) {

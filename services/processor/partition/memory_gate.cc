@@ -20,7 +20,7 @@ MemoryGate::MemoryGate(int32_t partition, Clock* clock, MemoryBudget* budget)
 }
 
 void MemoryGate::Measure(const engine::Shard& shard) {
-  const MonotonicTime now = MonotonicTime::FromNs(clock_->MonotonicNs());
+  const MonotonicTime now = clock_->Monotonic();
   if (now < measure_at_ && uncounted_bytes_ < kMeasureEveryBytes) return;
   measure_at_ = now + kMeasureEvery;
   uncounted_bytes_ = 0;
