@@ -10,15 +10,15 @@
 #   --only      only these stages, in the order of --list
 #   --list      lists the stages
 #
-# A failed stage does not stop the later ones. Each stage writes build/test-logs/<stage>.log. The last line is "N passed, N failed", counted over all
-# tests of all stages; the exit code is 0 only if nothing failed. Works from any directory, and repeatedly in the same tree. The stages are
+# A failed stage does not stop the later ones. Each stage writes build/test-logs/<stage>.log. The last line is "N passed, N failed", which counts
+# all tests in all stages; the exit code is 0 only if nothing failed. Works from any directory, and repeatedly in the same tree. The stages are
 # scripts in tests/stages and, those of --long, tests/stages/long.
 set -uo pipefail
 
 repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 logs=$repo/build/test-logs
 
-# Stage name, and the number of minutes before a hung stage is stopped.
+# Stage name, and the number of minutes after which a hung stage is stopped.
 stages=(deps:20 build:45 unit:15 lint:30 suites:20 oracle:15 page:10 e2e:30 python:20 kafka:30 asan:30 fuzz:15)
 quick_stages=(build:45 unit:15)
 long_stages=(asan_long:60 tsan_long:60 tidy:60 quiet_long:60 python_long:20 trainings:30 cells:110 kinds:90 healthy:150 tidy_tests:60 faults:60 fuzz_more:90 damage:60 life_long:90

@@ -2,10 +2,10 @@
 // (prometheus/data.go does; both print a checksum). architecture.md, section 6: 8 sources, each
 // with one row of all its series per second.
 //
-//   realistic  phases of 100 ms between sources; 2% missing; one series in a hundred is high for 20
-//     s (1% of alerts pending); 0.1% of the series are replaced each minute.
+//   realistic  phase offsets of 100 ms between sources; 2% missing; one series in a hundred is high
+//     for 20 s (1% of alerts pending); 0.1% of the series are replaced each minute.
 //   noise      the same phases and gaps; white noise, so that a different 1% of the series are
-//     high in each second, and alerts start and end all the time.
+//     high in each second, and alerts constantly start and end.
 //   dense      the best case: the same times for all sources, with no missing or high values.
 #pragma once
 

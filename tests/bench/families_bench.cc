@@ -5,9 +5,9 @@
 // Measures one demand over 8 sources with only SeriesStore: one sample per series and second, 2%
 // missing (the noise of bench_data.h), read every second.
 //   in       Append + SealTo, per sample
-//   read     BeginTick + Read, per rule and series (sorted windows are moved there)
-//   all      both
-//   instant  cost of every sample (one line in the table)
+//   read     BeginTick + Read, per rule and series (including the update of sorted windows)
+//   all      sum of both
+//   instant  base cost of every sample (one row of the table)
 // The values are CPU times after the window has been filled: the median of three periods, each as
 // long as the window, so that periodic work is included.
 

@@ -1,6 +1,6 @@
-// Cost of windows of several days at a fine interval: the table in docs/performance.md.
+// Cost of multi-day windows at a fine interval: the table in docs/performance.md.
 //
-//   long_window_bench [SERIES [PANES]]      (100, 43200: 30 days of minutes)
+//   long_window_bench [SERIES [PANES]]      (100, 43200: 30 days of one-minute panes)
 //
 // Uses only SeriesStore, with one sample per series and minute, which is read each minute.
 //   tick   CPU time per series and minute (append, seal, read) after the window has been filled

@@ -2,11 +2,11 @@
 //
 //   sources_bench [BATCHES]    batches per job size (default 100000)
 //
-// Ranks of one job send in turn, each once per second: a row, a promise, and a step promise. For
-// jobs of 500 to 20,000 sources, prints the CPU time for a source to join (its first two batches;
-// the second moves the watermark past its start) and for a later batch. Also prints the ratios
-// between the largest and the smallest job, which are the relevant result: a loop over all sources
-// at each join or batch would make the ratios about 40.
+// The ranks of one job take turns sending, each once per second: a row, a promise, and a step
+// promise. For jobs of 500 to 20,000 sources, prints the CPU time for a source to join (its first
+// two batches; the second moves the watermark past its start) and for a later batch. Also prints
+// the ratios between the largest and the smallest job, which are the relevant result: a loop over
+// all sources at each join or batch would make the ratios about 40.
 #include <sys/resource.h>
 
 #include <cstdio>

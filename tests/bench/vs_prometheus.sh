@@ -2,8 +2,8 @@
 # vs_prometheus.sh [BUILD] [REPETITIONS]: the ten rules of architecture.md, section 6, in Prometheus 3 and in Pitwall.
 #
 # Both receive the same samples and the same rule file at a 1 s interval. bench_data.h and prometheus/data.go compute the samples with the same
-# formula, and the checksums must agree. Both keep one thread busy, and both fill every window (310 s) before the measurement. The results of each
-# rule at the last tick must agree too: the number of elements, the number of firing elements, and the sum of values within 1e-6.
+# formula, and the checksums must agree. Both run on one thread, and both fill every window (310 s) before the measurement. The results of each rule
+# at the last tick must agree too: the number of elements, the number of firing elements, and the sum of values within 1e-6.
 #
 #   Prometheus  its TSDB (no WAL), its rule manager, its engine (prometheus/, the release in go.mod), GOMAXPROCS=1.
 #               CPU time (getrusage) of Group.Eval alone; the cost of appending the samples is shown but not counted.

@@ -1,7 +1,7 @@
 // Contract tests for services/io/io.h, run against every implementation of the log.
 //
 // An implementation provides a LogUnderTest and one line in its own _test.cc, in namespace
-// pitwall::contract (or after a using declaration of LogContract):
+// pitwall::contract (or after a using declaration for LogContract):
 //
 //   PITWALL_INSTANTIATE_LOG_CONTRACT(Embedded, (LogContractParam{"Embedded", [] { return
 //     std::make_unique<…>(); }}));
@@ -77,16 +77,16 @@ class LogContract : public ::testing::TestWithParam<LogContractParam> {
   void Append(std::vector<OutgoingRecord> records);
   std::unique_ptr<PartitionReader> Reader(const TopicPartition& at, int64_t from = kFromStart);
   std::unique_ptr<Committer> NewCommitter(std::string_view id);
-  // Polls until `count` records have arrived; fails the test after patience.
+  // Polls until `count` records have arrived; fails the test after patience().
   std::vector<Record> Read(PartitionReader* reader, size_t count);
   // Returns the values of exactly `count` records starting at `from`. Waits for them, then checks
   // that no further record follows.
   std::vector<std::string> Values(const TopicPartition& at, size_t count,
                                   int64_t from = kFromStart);
-  // Fails the test if a record arrives within silence.
+  // Fails the test if a record arrives within silence().
   void ExpectNothing(PartitionReader* reader);
-  // Retries until `predicate` holds or patience have passed. Records may become visible some
-  // time after Apply, because Kafka writes its markers later.
+  // Retries until `predicate` holds or patience() has elapsed. Records may become visible some time
+  // after Apply, because Kafka writes its markers later.
   bool Eventually(const std::function<bool()>& predicate);
   // Waits until the group's committed position is `offset`.
   void ExpectCommitted(std::string_view group, const TopicPartition& at, int64_t offset,
@@ -95,7 +95,7 @@ class LogContract : public ::testing::TestWithParam<LogContractParam> {
   std::unique_ptr<LogUnderTest> under_test_;
 };
 
-// References that make the linker keep the tests. The tests are in a static library.
+// References to these functions make the linker keep the tests, which are in a static library.
 void LinkLogContractRecords();
 void LinkLogContractCommits();
 

@@ -1,5 +1,4 @@
-// Runs the contract tests against the in-memory fake. Results of tests with the fake therefore also
-// apply to the real logs.
+// Runs the contract tests against the in-memory fake. The real logs must pass the same tests.
 #include <memory>
 
 #include "services/adapters/clock/system_clock.h"

@@ -1,8 +1,8 @@
-// Damage matrix: every kind of file in a data directory is damaged in every way, for both a running
-// and a finished job. Afterwards, the events must equal those of the undamaged log, or the log must
-// refuse to open with a message that includes the fix. No other result is allowed.
+// Damage matrix: applies every kind of damage to every kind of file in a data directory, for both a
+// running and a finished job. Afterwards, the events must equal those of the undamaged log, or the
+// log must refuse to open with a message that includes the fix. No other result is allowed.
 //
-// By default, a seeded part of the matrix runs; PITWALL_DAMAGE_LONG=1 runs all of it.
+// By default, a seeded random part of the matrix runs; PITWALL_DAMAGE_LONG=1 runs all of it.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <unistd.h>

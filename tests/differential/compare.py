@@ -38,7 +38,7 @@ def magnitude(dataset, metrics):
 
 
 def difference(ours, theirs, expression, scale):
-    """Returns None if the results agree, otherwise a one-line difference. Neither result may be an error."""
+    """Returns None if the results agree, otherwise a one-line description of the difference. Neither result may be an error."""
     if ours.type != theirs.type:
         return "type %s, expected %s" % (ours.type, theirs.type)
     if ours.message != theirs.message:
@@ -72,12 +72,12 @@ def _tick_difference(mine, wanted, expression, scale):
 
 
 def _some_lack(elements, names):
-    """Returns True if only some elements have the label to sort by. Prometheus sorts "a" after "" and "" after "a"."""
+    """Returns True if only some elements have the label to sort by. Prometheus sorts such elements inconsistently: "a" after "" and "" after "a"."""
     return any(len({name in dict(labels) for labels, _ in elements}) > 1 for name in re.findall(r'"(\w+)"', names))
 
 
 def _named(some, others):
-    """Returns the elements that the other list does not contain, or their number if there are none."""
+    """Formats up to four elements that the other list does not contain, and the number of all elements."""
     known = {labels for labels, _ in others}
     lacking = [series_text(labels) for labels, _ in some if labels not in known]
     return "{" + ", ".join(lacking[:4]) + (", …" if len(lacking) > 4 else "") + "} of %d" % len(some)

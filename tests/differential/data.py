@@ -1,4 +1,4 @@
-"""Random data sets: series that resemble a fleet's metrics, with all error-prone features.
+"""Random data sets: series that resemble a fleet's metrics, including every error-prone feature.
 
 Times are in milliseconds, values are Python floats, and STALE is the stale marker.
 """
@@ -199,8 +199,8 @@ def _extreme(rng, count, _):
     return [rng.choice(few) for _ in range(count)]
 
 
-# Values are similar within a series, because the order of addition determines a sum of very different values. Subnormal numbers are excluded, because
-# Go's own logarithms are wrong for them on x86.
+# Values are similar within a series, because the sum of very different values depends on the order of addition. Subnormal numbers are excluded,
+# because Go's own logarithms are wrong for them on x86.
 _EXTREMES = ((1.7e308, 1.1e308, 1.0e308, 0.0), (1e300, 3e300, -2e300, 0.0), (1e16, 3e16, 1e16 + 2, -7e15),
              (1e-300, 3e-300, -2e-300, 0.0), (3e-308, -1e-307, 5e-307))
 

@@ -22,7 +22,7 @@ class Counts:
 
 
 def difference(case, ours, theirs, counts):
-    """Returns None if the results agree, otherwise a one-line difference."""
+    """Returns None if the results agree, otherwise a one-line description of the difference."""
     for who, answer in (("ours", ours), ("theirs", theirs)):
         if answer.get("error"):
             return "%s cannot run: %s" % (who, answer["error"])

@@ -7,8 +7,8 @@ ZONES = ("x", "y", "z")
 
 
 class Shape:
-    """Data available to rules: the metrics (gauges ga and gb with labels i and zone, gauge gc with only i, and counter cn) and their number of
-    elements."""
+    """Data available to rules: the metrics (gauges ga and gb with labels i and zone, gauge gc with only i, and counter cn) and the number of elements
+    of each metric (half as many for gc)."""
 
     def __init__(self, elements):
         self.elements = elements

@@ -302,7 +302,7 @@ class GroupRun {
     return Intern();
   }
 
-  // Simulates a crash at a snapshot.
+  // Simulates a crash immediately after a snapshot.
   Status Restore() {
     BinaryWriter saved;
     runner_->Save(saved);

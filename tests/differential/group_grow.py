@@ -1,4 +1,4 @@
-"""Random rule groups over the data of group_data.py, and random edits of them.
+"""Random rule groups over the data of group_data.py, and random edits to them.
 
 The rules compare only values that both engines must compute exactly to the last bit: samples, sums, and counts of whole numbers. Rounded values
 (rate) are compared only with numbers that they never equal, and templates contain them only in rounded form.

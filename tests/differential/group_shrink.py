@@ -63,7 +63,7 @@ class GroupShrinker:
         return case if len(kept) == len(case.versions) else case.changed(versions=[_since(kept[0])] + kept[1:])
 
     def _rules(self, case):
-        """Removes rules that are identical in all rule sets from all sets at once, so that each reload keeps its kind."""
+        """Removes rules, each from all rule sets at once. Removing one from a single set would change the effect of a reload."""
         texts = sorted({rule for v in case.versions for name, text in v.files if name != HOLD
                         for rule in _rules_of(text)}, key=len, reverse=True)
 

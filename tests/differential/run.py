@@ -2,7 +2,7 @@
 """run.py [--cases N] [--seed S] [--only F,F…]: compares Pitwall's engine with Prometheus on random PromQL over random data.
 
 A difference is shrunk and printed as a script for `rules golden`. Each case has its own seed. --only-case repeats a case; use the same --only and
---skip, and an engine that supports the same features. The exit code is 1 if any result differs, or if too many cases of a feature have no result.
+--skip, and an engine that supports the same features. The exit code is 1 if any result differs, or if too many of a feature's cases have no result.
 """
 import argparse
 import collections
@@ -103,7 +103,7 @@ class Run:
         return self._report(time.monotonic() - began)
 
     def _supported(self):
-        """Returns the features that other expressions may contain. Runs an expression for each feature to find out."""
+        """Returns the features that other expressions may contain. Runs one expression per feature to determine them."""
         usable = set()
         rng = random.Random(0)
         dataset = make_dataset(rng)

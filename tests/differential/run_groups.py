@@ -2,8 +2,8 @@
 """run_groups.py [--groups N] [--seed S] [--replay FILE]: compares Pitwall's engine with Prometheus' own rules.Group, tick by tick, on random rule
 groups over random flapping data, with reloads and restores.
 
-A difference is shrunk and written to a file that --replay runs again. Each case has its own seed, and --only-case repeats a case. The exit code is 1
-if anything differs, or if too few events happened in the groups.
+A difference is shrunk and written to a file that --replay can rerun. Each case has its own seed, and --only-case repeats a case. The exit code is 1
+if anything differs, or if too few events occurred in the groups.
 """
 import argparse
 import json
@@ -24,7 +24,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 REPO = os.path.dirname(os.path.dirname(HERE))
 TIMEOUT = 60  # seconds for one response
 AHEAD = 8  # maximum number of cases that wait for a response
-# Minimum number of groups, out of 100, in which each event must happen at least once.
+# Minimum number of groups, out of 100, in which each event must occur at least once.
 SHARES = {"pending": 60, "fired": 70, "resolved": 50, "kept": 30, "limited": 6, "failed": 14, "recorded": 70, "marked": 70,
           "reloaded": 30, "restored": 20, "ended by a reload": 5, "refired": 30}
 

@@ -5,10 +5,9 @@ equal.sh BASE NEW [--rename FILE] [--every N] [--part PART]…
 
 BASE, NEW: the binaries. job_snapshots, a build target, must be next to each.
 events: the CloudEvents of a backtest of each recording, with all packs. Human-readable text is excluded.
-snapshots: length and hash of the snapshot of each job, after every 20 records of each recording.
-answers: each recording as the data directory of `insights`: the HTTP API's responses about its telemetry, and the segments of the history, byte by
-byte.
-speed: CPU time of a backtest of generated telemetry, alternating between BASE and NEW. The median of the ratios BASE : NEW must be at least 0.97.
+snapshots: length and hash of each job's snapshot, after every 20 records of each recording.
+answers: each recording as the data directory of `insights`: the HTTP API's responses about its telemetry, and the history's segments, byte by byte.
+speed: CPU time of a backtest of generated telemetry, alternating between BASE and NEW. The median BASE : NEW ratio must be at least 0.97.
 Needs an idle machine.
 --rename FILE: JSON object, old -> new text, applied to the events and answers of BASE.
 --every N: every Nth recording. By default, `answers` covers every tenth recording, and the other parts cover all.

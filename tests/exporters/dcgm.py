@@ -59,8 +59,8 @@ IDLE, POWER_CAP, HW_SLOWDOWN, SW_THERMAL, HW_THERMAL, POWER_BRAKE = 0x1, 0x4, 0x
 
 class DcgmExporter:
     """The GPUs of a node, busy unless `busy` is False. `faults` maps (gpu, field) to a value or to a function of the seconds since the start; None
-    removes the series, as DCGM does for unreadable fields. The GPUs in `mig` are split into instances and have no whole-GPU series; `pods`
-    time-slices each GPU."""
+    removes the series, as DCGM does for unreadable fields. The GPUs in `mig` are split into instances and have no whole-GPU series; `pods` names the
+    pods that share each GPU by time slicing."""
 
     port = 9400
 

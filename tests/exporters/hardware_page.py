@@ -56,7 +56,7 @@ def rules(binary, pack):
 
 
 def documented():
-    """Returns the families known only from documentation text, and the families in the recorded response of a real exporter."""
+    """Returns the families known only from documentation text, and the families in a real exporter's recorded response."""
     fields = dcgm.EVERYTHING + dcgm.XID_COUNTS
     own = {name for name, *_ in fields + INFINIBAND + NFS}
     with open(RECORDED, encoding="utf-8") as text:
@@ -71,7 +71,7 @@ def met_by(alert, scenarios):
     if not sets:
         return NUMBERS, ""
     texts, _ = documented()
-    # A set based on real responses still counts as text if its fault's family is known only from text.
+    # A set based on real responses still counts as TEXT if its fault's family is known only from documentation text.
     of_text = all(scenario.met == TEXT or any(isinstance(exporter, NodeExporter) and {
         key if isinstance(key, str) else key[0] for key in list(exporter.values) + list(exporter.rates)} & texts for exporter in scenario.exporters)
         for scenario in sets)

@@ -1,6 +1,6 @@
-"""Simulation of the Prometheus node_exporter: the response of a real exporter with advancing counters, and metric families for hardware that this
-machine does not have (InfiniBand, NFS, EDAC, and hwmon), based on the documentation. node_exporter_1.5.0.prom is from the Debian package on the
-machine that built this test, reduced to the families that rules may need.
+"""Simulation of the Prometheus node_exporter: the response of a real exporter with advancing counters, and metric families for hardware that the
+recorded machine does not have (InfiniBand, NFS, EDAC, and hwmon), based on the documentation. node_exporter_1.5.0.prom was recorded from the Debian
+package and reduced to the families that rules may need.
 """
 import os
 

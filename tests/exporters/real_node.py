@@ -7,8 +7,8 @@ real_node.py BINARY [--keep FILE]
 Three quiet minutes are followed by six with faults: a file system (tmpfs) that fills step by step, a process that the kernel kills at its cgroup
 limit, and a link that loses packets (a small token bucket behind a bridge). Expected alerts: DiskFull, OomKill, and Retransmit, each on the node and
 only after the fault starts. The exporter runs in its own network namespace, so that its TCP counters cover only the link. The machine may have other
-real load. Other issues are printed, but count as wrong only in the three quiet minutes. The test does not cover CPU steal, which a machine cannot
-cause itself, or real storage stalls of all tasks.
+real load. Other issues are printed, but count as failures only in the three quiet minutes. The test does not cover CPU steal, which a machine cannot
+cause itself, or real storage stalls that block all tasks.
 """
 import argparse
 import json

@@ -28,8 +28,8 @@ struct FakeClock::State {
   uint64_t next_number ABSL_GUARDED_BY(mutex) = 0;
   std::vector<Wait*> waits ABSL_GUARDED_BY(mutex);  // in order of start
 
-  // Waits on a condition with `mutex` held, as std requires. To the annotations, the mutex stays
-  // locked.
+  // Waits on a condition with `mutex` held, as std requires. The annotations treat the mutex as
+  // locked throughout.
   void Block(std::condition_variable& condition) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     std::unique_lock<std::mutex> lock(mutex.native(), std::adopt_lock);
     condition.wait(lock);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests for the chart with the binary, and with helm and related tools if tests/helm/tools.sh has been run.
+"""Tests the chart with the binary, and with helm and related tools if tests/helm/tools.sh has been run.
 
 chart_test.py BINARY [--update] [--all]
 

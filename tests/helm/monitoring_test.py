@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests for the chart's alerts and dashboards in a real Prometheus that scrapes running services.
+"""Tests the chart's alerts and dashboards with a real Prometheus that scrapes running services.
 
 monitoring_test.py BINARY [--kafka]
 

@@ -32,7 +32,7 @@ class Browser:
         self.ask("gone", ".waiting")
 
     def all(self, selector, *fields):
-        """Returns [[attribute, …]] for each matching element. The field "" selects its text."""
+        """Returns [[attribute, …]] for each matching element. The attribute "" selects the element's text."""
         return self.ask("all", selector, fields=list(fields))
 
     def close(self):

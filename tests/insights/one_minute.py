@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The one-minute test: a person who opens the link in an alert must see in the first screenshot what is wrong, where, and since when.
 
-one_minute.py PITWALL make SEED DIR TRUTH    replays ten recorded faults (tests/trainings/recordings, selected by SEED), opens the link of
+one_minute.py PITWALL make SEED DIR TRUTH    replays ten recorded faults (tests/trainings/recordings, selected by SEED), opens the link in
                                              each fault's alert, and writes DIR/01.png … 10.png, and the facts to TRUTH (hidden from the reader)
 one_minute.py words                          prints the instructions that the reader gets with the pictures
 one_minute.py judge DIR TRUTH                compares DIR/answers.json, written only from the pictures, with TRUTH
@@ -82,7 +82,7 @@ class Served:
                                "--no-status", "--output", data], capture_output=True, text=True)
         if done.returncode != 0:
             raise RuntimeError("%s: replay failed with exit code %d (%s)" % (name, done.returncode, done.stderr[-500:]))
-        # A person would receive the link to the first alert of the fault's kind.
+        # A person would receive the link in the first alert for this kind of fault.
         events = [json.loads(line) for line in done.stdout.splitlines()]
         found = [event for event in events if event["type"].endswith(".issue.found")]
         alert = next(event for event in found if event["data"]["alert"] in entry[which]["named"])

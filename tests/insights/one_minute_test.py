@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The one-minute test without a reader: the text of the first screenshot must contain the facts that a reader needs, and the stored answers of
-readers must be correct.
+"""The one-minute test without a reader: the text of the first screenshot must contain the facts that a reader needs, and the readers' stored answers
+must be correct.
 
 one_minute_test.py PITWALL
 """

@@ -7,8 +7,8 @@
 // VIEW: only views whose names contain this text. If VIEW starts with "/", it contains request
 // paths separated by spaces, in which {job} is the first job's ID, and {first} and {last} are its
 // times in seconds. Prints a table with the CRC of each response, so that the responses of two
-// versions can be compared. The exit code is 1 if a request fails, memory exceeds its goal, or disk
-// usage exceeds two megabytes per million samples.
+// versions can be compared. The exit code is 1 if a request fails, memory exceeds its limit, or
+// disk usage exceeds two megabytes per million samples.
 #include <malloc.h>
 #include <sys/resource.h>
 

@@ -3,7 +3,7 @@
 
 * The sentence about the fault contains the fields of its event: subject, fault, start, cost, cause, and action.
 * For each alert that a replay with all shipped packs raises, the link shows the evidence in a fresh browser.
-* The same applies if only rollups of the job are left.
+* The same applies if only the job's rollups are left.
 
 recorded_faults_test.py PITWALL
 """
@@ -47,7 +47,7 @@ class Evidence(unittest.TestCase):
     """Base class for tests with a browser."""
 
     def assert_evidence_shown(self, served, event):
-        """Opens the link of an event and checks that the issue's chart shows the event's start times and its threshold."""
+        """Opens an event's link and checks that the issue's chart shows the event's start times and its threshold."""
         data = event["data"]
         box = "#issue-%s .evidence" % event["id"]
         self.browser.open(served.link(event["id"]), box + " > .chart canvas[data-ready]")
@@ -167,7 +167,7 @@ class RecordedFaults(Evidence):
         self.assertAlmostEqual(found, event["data"]["value"], places=6)
 
     def test_insights_alone_does_not_set_log_retention(self):
-        # The retention of an old log must not apply when the log is replayed for inspection.
+        # Retention must not apply when an old log is replayed for inspection.
         with open(os.path.join(self.old.data, "log", "topics", "pitwall.issues", "topic.conf")) as text:
             self.assertIn("retention_ms: -1\n", text.read())
 

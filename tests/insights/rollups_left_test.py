@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests alert links of old jobs whose raw samples and spans were dropped, so that only rollups are left. Each link must open its issue with a chart
+"""Tests alert links for old jobs whose raw samples and spans were dropped, so that only rollups are left. Each link must open its issue with a chart
 and a note.
 
 The packs' own unit tests define the telemetry that raises an alert (shipped_alerts.py). The history drops raw samples of ended jobs, starting with

@@ -51,7 +51,7 @@ namespace {
 
 constexpr int64_t kBegin = 1'767'225'600 * kNanosPerSecond;
 
-// Adds batches directly to a job, in the thread that generates the load.
+// Adds batches directly to a job, on the thread that generates the load.
 class JobSink final : public loadgen::LoadSink {
  public:
   Status Deliver(int64_t, std::string_view key, std::string value, int32_t) override {

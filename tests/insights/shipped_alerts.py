@@ -1,4 +1,4 @@
-"""Telemetry that makes the shipped packs raise the alerts of their own unit tests. Each alert uses the first test in which it fires, as a separate
+"""Telemetry that makes the shipped packs raise the alerts in their own unit tests. Each alert uses the first test in which it fires, as a separate
 job.
 
 The packs' tests (rules/packs/*_test*.yaml) use the series notation of Prometheus. A series with a rank belongs to that rank's source, and any other

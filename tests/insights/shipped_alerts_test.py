@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests that the link of each alert in the shipped packs shows the evidence in a fresh browser (check 7 of the page).
+"""Tests that the link for each alert in the shipped packs shows the evidence in a fresh browser (check 7 of the page).
 
 The packs' own unit tests define the telemetry that raises an alert (shipped_alerts.py). It is written into a log, evaluated with all packs, and
 served by `insights`.
@@ -50,7 +50,7 @@ class ShippedAlerts(recorded_faults_test.Evidence):
                                     capture_output=True, text=True).stdout
             served = Served(BINARY, name, judged, folder.name)
             cls.addClassCleanup(served.stop)
-            # The event of the alert's own job is preferred.
+            # An event from the alert's own job is preferred.
             for event in map(json.loads, events.splitlines()):
                 alert = event["data"].get("alert")
                 if event["type"].endswith(".issue.found") and (alert not in cls.found or event["data"]["job"]["id"] == alert != cls.found[alert][0]["data"]["job"]["id"]):

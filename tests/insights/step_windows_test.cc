@@ -1,5 +1,5 @@
-// Tests with generated jobs. Step heat maps from summaries of sealed windows must be bit-identical
-// to heat maps from samples.
+// Tests, using generated jobs, that step heat maps from summaries of sealed windows are
+// bit-identical to heat maps from samples.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -9,7 +9,7 @@ limit=${PITWALL_DEMO_SECONDS:-600}
 if [[ ${PITWALL_OWN_MOUNTS:-} != 1 ]]; then
   ((EUID == 0)) || { echo "demo_root_test.sh: needs root"; exit 77; }
   command -v mmdebstrap >/dev/null || { echo "demo_root_test.sh: mmdebstrap is missing; run deploy/install-deps.sh tests"; exit 1; }
-  # The browser step needs this toolchain only after ten minutes, so the script checks it first.
+  # The browser step needs this toolchain only after ten minutes, so the script checks for it first.
   "$repo/services/web/toolchain.sh" ready || { echo "demo_root_test.sh: the toolchain of the page is missing; run deploy/install-deps.sh build"; exit 1; }
   PITWALL_OWN_MOUNTS=1 exec unshare --mount --propagation private -- "$0"
 fi

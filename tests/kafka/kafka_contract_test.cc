@@ -33,7 +33,7 @@ class KafkaUnderTest final : public LogUnderTest {
   std::unique_ptr<Log> log_;
 };
 
-// Reference that makes the linker keep the suite's tests. The tests are in a static library.
+// Makes the linker keep the suite's tests, which are in a static library.
 [[maybe_unused]] const bool kLinked = (LinkLogContractRecords(), LinkLogContractCommits(), true);
 
 INSTANTIATE_TEST_SUITE_P(Kafka, LogContract,

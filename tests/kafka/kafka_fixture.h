@@ -59,7 +59,7 @@ class KafkaTest : public ::testing::Test {
     return reader.ok() ? *std::move(reader) : nullptr;
   }
 
-  // Reads until the position is the log's end. Fails the test on timeout.
+  // Reads until the position reaches the log's end. Fails the test on timeout.
   static std::vector<std::string> ReadToEnd(PartitionReader* reader) {
     std::vector<Record> records;
     const int64_t deadline = TestClock()->MonotonicNs() + kPatience.ns();

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests `pitwall loadgen --brokers` with a real Kafka broker: the processor must find the planted faults in the topic, and no others.
+"""Tests `pitwall loadgen --brokers` with a real Kafka broker: the processor must detect the planted faults in the topic, and no others.
 
 run.sh runs it: loadgen_test.py BINARY
 """

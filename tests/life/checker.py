@@ -145,7 +145,7 @@ def issues(a, excuses):
 
 
 def check_events(a, excuses):
-    """Checks that no issue has a gap, a repeat, or an orphan, that IDs are unique, and that each element has one issue at a time."""
+    """Checks that no issue has missing, repeated, or orphaned events, that IDs are unique, and that each element has at most one open issue."""
     found = []
     ids = collections.Counter() if excuses.repeats() else collections.Counter(e["event"]["id"] for e in a.events)
     found += ["event %s occurs %d times in the log" % (i, n) for i, n in ids.items() if n > 1]
@@ -183,7 +183,7 @@ def check_events(a, excuses):
 
 
 def check_ends(a, excuses):
-    """Checks that the end reason of an issue is correct: its job ended or its rule was edited."""
+    """Checks that each issue's end reason is correct: its job ended or its rule was edited."""
     found = []
     edited = [f["what"] for f in a.faults if f["kind"] == "hup"]
     touched = {alert for what in edited for alert in [what.get("rule")] + what.get("gone", [])}
@@ -273,7 +273,7 @@ def check_liars(a, excuses):
 
 
 def late_partition(metric):
-    """Returns the partition whose engine dropped late samples, as text, or None if the metric is a different one."""
+    """Returns the partition (as text) whose engine dropped late samples, or None if the metric counts something else."""
     late = re.match(r'pitwall_processor_dropped_total\{.*reason="late"', metric["name"])
     return re.search(r'partition="(\d+)"', metric["name"]).group(1) if late else None
 

@@ -19,7 +19,7 @@ class Excuses:
 
     def _cut_commits(self):
         """Returns the damage entries that removed the last frames of a journal. The result looks like a journal after a power loss, so the system
-        cannot report them."""
+        cannot report the damage."""
         return [w for w in self._damaged("commits") if w["how"] in ("cut", "delete")]
 
     def values(self, rank):

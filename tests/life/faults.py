@@ -165,7 +165,7 @@ class Descriptors(Fault):
 
 
 class Clock(Fault):
-    """A jump of one process's wall clock and a jump back. The monotonic clock continues."""
+    """A jump in one process's wall clock, followed by a jump back. The monotonic clock continues."""
 
     kind = "clock"
 

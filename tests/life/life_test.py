@@ -29,7 +29,8 @@ MOST_PRINTED = 25
 
 
 def plan(faults, least, kinds, source):
-    """Returns the eras, each a list of kinds of faults. Each kind occurs at least `least` times. Damage ends an era and occurs exactly that often."""
+    """Returns the eras, each a list of kinds of faults. Each kind occurs at least `least` times. Damage ends an era and occurs exactly `least`
+    times."""
     wanted = [k for k in kinds for _ in range(least)]
     others = [k for k in kinds if k != DAMAGE] or list(kinds)
     wanted += [source.choice(others) for _ in range(faults - len(wanted))]

@@ -1,6 +1,6 @@
 """The load: jobs with several ranks that end, are killed, and restart. Each rank is a separate process (rank.py).
 
-A long job runs from the start of the era to its end; short jobs follow each other. Each incarnation of a rank has its own journal,
+A long job runs from the start of the era to its end; short jobs run one after another. Each incarnation of a rank has its own journal,
 journals/<job>.<rank>.<incarnation>. ranks.jsonl contains the other facts for the checker: job, rank, journal, start time, and, if the rank was
 killed, the time of the kill.
 """

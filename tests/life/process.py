@@ -1,4 +1,4 @@
-"""A service of the binary as a process: its start, readiness, health, signals, and log."""
+"""A Pitwall service in a child process: its start, readiness, health, signals, and log."""
 import os
 import re
 import shutil

@@ -65,7 +65,7 @@ def main():
         number += 1
         step += 1
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a signal during the interpreter's exit would count as a death
-    # A last step without a value ends the previous step, so that its value is sent.
+    # An empty last step ends the previous step, so that the client sends the previous step's value.
     with pitwall.step(step):
         pass
     deadline = time.monotonic() + CONNECT_S

@@ -9,14 +9,14 @@ from volumes import Volume, can_mount, keep_and_unmount
 
 PARTITIONS = 3
 DATA_MB, PARTITION_MB = 256, 48
-# The variant for multiple threads. The other one parses the file without a lock, so a change of the offset may result in an invalid time.
+# The variant for multiple threads. The other one parses the file without a lock, so a change to the offset may result in an invalid time.
 FAKETIME = ("/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1", "/usr/lib/aarch64-linux-gnu/faketime/libfaketimeMT.so.1")
 MAX_RECOVERIES = 3
 RECOVERY = re.compile(r"pitwall log (?:repair|check)|--accept-log-reset|--salvage")
 
 
 def faketime():
-    """Returns the path of the library that sets the clock of a process, or None if it is not installed."""
+    """Returns the path of the library that sets a process's clock, or None if it is not installed."""
     return next((path for path in FAKETIME if os.path.exists(path)), None)
 
 

@@ -61,7 +61,8 @@ class Dump {
     ASSIGN_OR_RETURN(const int32_t partitions, log->Partitions(kTelemetryTopic));
     for (int32_t p = 0; p < partitions; ++p) {
       ASSIGN_OR_RETURN(const auto records, ReadAll(log, std::string(kTelemetryTopic), p));
-      // Schemas are collected first, because a frame may precede the repetition of its schema.
+      // Schemas are collected first, because a frame may precede the record that repeats its
+      // schema.
       for (const Record& record : records) NoteSchemas(record);
       for (const Record& record : records) PrintBatch(p, record);
     }

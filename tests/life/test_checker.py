@@ -85,7 +85,7 @@ class Checker(unittest.TestCase):
     # Tests with planted defects.
 
     def test_dropped_commit_is_detected(self):
-        # One commit consists of a telemetry record that was read, and its events.
+        # Simulates a dropped commit: a telemetry record and an event are missing.
         self.lose(self.middle())
         self.remove_event(self.kind("found")[0])
         self.finds("values lost but not counted", "(orphan)")

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Direction of dependencies. A module may include only lower folders, and only those declared in add_module.
 
-The compiler enforces most of it (cmake/modules.cmake). This lint covers two more cases. A subfolder of a module is reachable through the module's
-include root, and tests next to the code can see more than production code can.
+The compiler enforces most of this rule (cmake/modules.cmake). This lint covers two more cases: a subfolder of a module is reachable through the
+module's include root, and tests next to the code can see more than production code can.
 """
 import os
 import re

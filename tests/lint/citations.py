@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Existence of cited items: documents cited in any text, files cited in documents and C++ comments, and flags and tests cited in documents. Files may
-be cited by name."""
+"""Existence of cited items: documents cited in any text, files cited in documents and C++ comments, and flags and tests cited in documents. A file
+may be cited by its name alone."""
 import os
 import re
 

@@ -3,9 +3,9 @@
 
 sample.py COMMIT [--out FOLDER]
 
-Draws 60 comments, 60 messages, 40 test names, 30 texts from the page, and 30 commit subjects from COMMIT. The seed is the hash of the commit before
-it, so that the sample cannot be chosen. Writes FOLDER/<commit>.tsv (default: tests/lint/samples) with one line per text: kind, place, text, verdict.
-The reviewer fills in the verdict: "natural", or an improved sentence. --summary FILE prints the share of natural texts by kind.
+Draws 60 comments, 60 messages, 40 test names, 30 texts from the page, and 30 commit subjects from COMMIT. The seed is the hash of the preceding
+commit, so that the sample cannot be chosen. Writes FOLDER/<commit>.tsv (default: tests/lint/samples) with one line per text: kind, place, text,
+verdict. The reviewer fills in the verdict: "natural", or an improved sentence. --summary FILE prints the share of natural texts by kind.
 """
 import argparse
 import ast

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""across_runs_test.py PITWALL: tests that docs/across-runs.md works as described, on logs of synthetic jobs and live.
+"""across_runs_test.py PITWALL: tests that the examples in docs/across-runs.md work, both on logs of synthetic jobs and live.
 
 The commands run exactly as on the page (page.py).
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""custom_rules_test.py PITWALL: tests that docs/custom-rules.md works as described.
+"""custom_rules_test.py PITWALL: tests that the examples in docs/custom-rules.md work.
 
 The commands run on the log of a synthetic job (page.py).
 """

@@ -89,7 +89,8 @@ NONFINITE = [tensor("nan_ratio", {0: 0, 3: 0, 6: 0.1}), tensor("nonfinite_ratio"
 TWO_NONFINITE = [tensor(m, v, n, c) for m in ("nan_ratio", "nonfinite_ratio") for v, n, c in (({0: 0, 3: 1}, "a", "weights"), ({0: 0, 6: 1}, "b", "biases"))]
 GRADIENTS = two("abs_mean", ({"name": "a", "collection": "gradients"}, {0: 1, 3: 0}), ({"name": "b", "collection": "momenta"}, {0: 1, 6: 0}))
 STEP = ("train_step", {}, constant(1, 60), "train")
-# Training runs at 0 … 9, 20 … 29, and 40 … 49, and evaluation at 10 … 12, 30 … 32, and 50 … 52: 30% above, then 70%.
+# Training losses are logged at 0 … 9, 20 … 29, and 40 … 49, and evaluation losses at 10 … 12, 30 … 32, and 50 … 52. Evaluation losses are 30% higher
+# in the first two rounds, and 70% higher in the third.
 ROUNDS = [loss({s: 1 for b in (0, 20, 40) for s in range(b, b + 10)}), loss({b + s: v for b, v in ((10, 1.3), (30, 1.3), (50, 1.7)) for s in range(3)}, "eval"),
           ("train_step", {}, {s: s for s in range(60)}, "train")]
 UTIL = ("hw_gpu_utilization_ratio", {"node": "n", "gpu": "0"}, {**constant(0.9, 1000), **constant(0.1, 1600, 1001)}, None)
@@ -141,7 +142,7 @@ CASES = [
     ("tNLPSequenceRatio", {}, "token_values", "7|8", tokens("0", {3: 0.6}) + tokens("7", {6: 0.6}), 3, 6),
     ("tNLPSequenceRatio", {}, "token_thresholds_percent", 80, tokens("0", {3: 0.6, 6: 0.9}), 3, 6),
     ("tNLPSequenceRatio", {}, "tensor_regex", "b", tokens("0", {3: 0.6}) + tokens("0", {6: 0.6}, "b"), 3, 6),
-    # Of the predictions of a, 85% are a, 8% b, and 7% c.
+    # Of the samples predicted as a, 85% have label a, 8% label b, and 7% label c.
     ("tConfusion", {}, "min_diag", 0.8, confusion(3, aa=85, ba=8, ca=7, bb=1, cc=1), 3, None),
     ("tConfusion", {"min_diag": 0.5}, "max_off_diag", 0.4, confusion(3, aa=70, ba=30, bb=1), 3, None),
     ("xFeatureImportanceOverweight", {}, "threshold", 0.96, importance([0.5, 0.3, 0.15, 0.03, 0.02]), 2, None),
@@ -166,7 +167,7 @@ CASES = [
     ("sStalledTrainingRule", {}, "threshold", 60, [("train_step", {}, {0: 1}, "train"), ("train_loss", {}, {0: 1, 2000: 1}, "train")], 1801, 61),
     # 95% of the newest 500 samples are low starting at 1475 s, and 95% of the newest 100 starting at 1095 s. The slices end at 1500 s and 1140 s.
     ("pLowGPUUtilization", {}, "window", 100, [UTIL], 1500, 1140),
-    # A jump of 40 points raises a 10-sample average by at most 8, and a 20-sample average by at most 4.
+    # After a 40-point jump, the increase that the rule computes is at most 8 points with a window of 10 samples, and at most 4 with 20.
     ("pGPUMemoryIncrease", {}, "window", {"window": 20, "window_and_one": 21}, MEMORY, 1140, None),
 ]
 

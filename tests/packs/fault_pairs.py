@@ -171,7 +171,7 @@ def nothing(_sim, _ts):
 
 
 def write(path, jobs):
-    """Writes the jobs, {name: (first, second)}, with names from FAULTS, or "" for no fault."""
+    """Writes the jobs, {job name: (first fault, second fault)}. Each fault is a name from FAULTS, or "" for no fault."""
     with open(path, "w", encoding="utf-8", newline="") as out:
         table = csv.DictWriter(out, COLUMNS, restval="")
         table.writeheader()

@@ -1,4 +1,4 @@
-"""Issues that the packs report on simulated jobs: runs `pitwall backtest`, counts false alarms by rule, and measures the detected faults and their
+"""Issues that the packs report for simulated jobs: runs `pitwall backtest`, counts false alarms by rule, and measures the detected faults and their
 delays."""
 import concurrent.futures
 import json
@@ -37,7 +37,7 @@ def backtest(pitwall, rules, jobs):
         event = json.loads(line)
         data = event["data"]
         if event["type"].endswith("issue.found"):
-            # Two packs have a StepOutlier. The one in debugger-profiler counts long steps among 500.
+            # Two packs have a StepOutlier. The one in debugger-profiler counts long steps among the last 500.
             alert = "profiler's " + data["alert"] if data["rule"].startswith("debugger-profiler") else data["alert"]
             reports[data["job"]["name"]].append({"alert": alert, "labels": data["labels"], "step": data.get("step")})
     return reports

@@ -17,7 +17,7 @@ import simulate
 BINARY, LONG = None, False
 # Maximum number of false issues per 1000 logged steps in a plan's healthy runs, with all packs.
 MOST_PER_1000 = 0.1
-# Faults detected in every job with the quiet noise of a plan (σ 0.03), and the maximum number of log rows until detection.
+# Faults that must be detected in every job with the lowest noise of its plan (σ 0.03), and the maximum number of log rows until detection.
 FOUND_WITHIN = {("rank 1.3x", 1): 100, ("rank 2x", 1): 60, ("all 1.3x", 1): 120, ("one stall of 60 s", 1): 5, ("data stall", 1): 30, ("every 20", 1): 200,
                 ("every 50", 1): 400, ("every 100", 1): 700, ("stages 1.4x", 1): 35, ("rank 2x", 10): 15, ("all 1.3x", 10): 30,
                 ("one stall of 60 s", 10): 2, (simulate.TIMER_FAULT, 1): 450}

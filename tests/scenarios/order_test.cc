@@ -1,4 +1,4 @@
-// Tests that reordering batches of different sources and duplicating batches do not change any
+// Tests that reordering batches from different sources and duplicating batches do not change any
 // events.
 #include <gmock/gmock.h>
 

@@ -78,7 +78,7 @@ class PartitionFault : public ::testing::Test {
     const int64_t until_ns = clock_.MonotonicNs() + 30 * kNanosPerSecond;
     while (Values(partition).size() < count) ASSERT_LT(clock_.MonotonicNs(), until_ns);
   }
-  // Returns the directory where files appeared when the bad job was written.
+  // Returns the directory in which a record for this job created files.
   fs::path DirectoryOf(const std::string& job) {
     std::map<fs::path, size_t> before = Files();
     publisher_->Offer(job, "0");

@@ -1,4 +1,4 @@
-// Processor for one partition of a log, to be killed by tests: `processor_victim <place of the log>
+// Processor for one partition of a log, to be killed by tests: `processor_victim <log location>
 // <partition> <group>`. Prints its position on stdout after every round and exits when it has
 // caught up. Clock ticks are disabled.
 #include <cstdio>

@@ -126,8 +126,8 @@ TEST_P(Scenario, S15_AllRanksAreKilled) {
                           "1 rank_lost died 1", "1 attempt_ended died", "1 ended died"));
   EXPECT_EQ(TimeOf(events, JobChange::kAttemptEnded), killed);
   EXPECT_EQ(TimeOf(events, JobChange::kEnded), killed + 120 * kSecond);
-  // Dead ranks must not raise an alert. Open issues end with the attempt, no_data, or the job, and
-  // never as cleared.
+  // Dead ranks must not raise an alert. Open issues end with the reason attempt_ended or no_data,
+  // and never as cleared.
   EXPECT_THAT(Issues(events),
               ElementsAre("found Always", "found OfTheAttempt",
                           "resolved OfTheAttempt attempt_ended", "resolved Always no_data"));

@@ -71,7 +71,7 @@ TEST_P(Scenario, ParametersOfRunningJobChange) {
   // node-0's utilization.
   plan.Control(RulesRecord(Publish(kRules, Cat("jobs:\n", gold, Limit(one_job, "0.2")))));
   plan.Run(40, send);
-  // The override is reverted, so node-0 is low again starting here.
+  // The override is reverted, so node-0 is below the threshold from here on.
   plan.Control(RulesRecord(Publish(kRules, Cat("jobs:\n", gold))));
   plan.Run(20, send);
   // The second job gets a label.

@@ -1,6 +1,6 @@
 // Scenario 18 of time-model.md, section 9: the newest snapshot is lost, both snapshots are lost, or
-// the log is truncated below the commit. The state must be rebuilt, or the partition must be in
-// Error and not ready. Orphans and silent gaps must never occur.
+// the log is truncated below the committed position. The state must be rebuilt, or the partition
+// must be in Error and not ready. Orphans and silent gaps must never occur.
 #include <gmock/gmock.h>
 
 #include <algorithm>

@@ -138,7 +138,7 @@ TEST_P(Scenario, S23_RanksStepWhileTwoClocksAreAhead) {
       Step(&plan, &rank, step, step == 190 && &rank == &ranks[0] ? kNaN : 1);
     ++step;
   });
-  // The job ends before wall time reaches the clock of rank 2.
+  // The job ends before wall time reaches rank 2's clock.
   plan.Add(ranks[0], ranks[0].Event(plan.now(), {.kind = JobEvent::Kind::kEnded,
                                                  .time = EventTime::FromNs(plan.now()),
                                                  .reason = "completed"}));

@@ -100,8 +100,8 @@ class ScontrolResponses(unittest.TestCase):
         self.assertEqual(done.returncode, 0, "a failing hook drains the node")
 
     def ends(self, answer, later=None, **variables):
-        """Returns the file written for this scontrol response, or for `later` starting with the third response. Returns None if the file does not
-        exist."""
+        """Returns the file written for this scontrol response, or None if the file does not exist. If `later` is set, scontrol returns it from the
+        third call on."""
         shutil.rmtree(os.path.join(self.work, "jobs"), ignore_errors=True)
         hooks(self.work, "PITWALL_SLURM_SECONDS=%d\n" % (1 if later is None else 60))
         asked = write(os.path.join(self.work, "asked"), "")

@@ -1,5 +1,5 @@
-# Tests for the Python client with the plain interpreter and with two versions of PyTorch, and its cost with the newer version. The python_long stage
-# measures the complete table of costs, including with Debian's PyTorch.
+# Tests the Python client with the plain interpreter and with two versions of PyTorch, and measures the client's cost with the newer version. The
+# python_long stage measures the complete table of costs, including with Debian's PyTorch.
 . "$(dirname "$0")/parts/stage.sh"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -93,7 +93,7 @@ def backtest(pitwall, folder, which):
 
 
 def replay(pitwall, path, which, until):
-    """Returns [(kind, data, Unix seconds)] for the issues that a backtest of a recording finds with these packs. until: the time when the cell was
+    """Returns [(kind, data, Unix seconds)] for the issues that a backtest of a recording reports with these packs. until: the time when the cell was
     stopped externally; later issues do not count."""
     with tempfile.TemporaryDirectory(prefix="pitwall-replay-") as folder:
         unpack(path, folder)

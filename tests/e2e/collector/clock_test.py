@@ -16,7 +16,7 @@ from collections import Counter
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import harness  # noqa: E402
 
-# The multithreaded variant. In the default variant, threads parse the file without a lock, so a change of the offset may result in an invalid time.
+# The multithreaded variant. In the default variant, threads parse the file without a lock, so a change to the offset may result in an invalid time.
 LIBRARY = glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1")
 
 TRAINING = """

@@ -111,7 +111,7 @@ class Client:
         return exactly(int.from_bytes(exactly(4), "little"))
 
     def try_log(self, loss):
-        """Logs the loss until the collector closes the connection, and returns the collector's message."""
+        """Logs the loss repeatedly until the collector closes the connection, and returns the collector's message."""
         deadline = time.monotonic() + 20
         while time.monotonic() < deadline:
             try:

@@ -5,8 +5,8 @@
 Each healthy receiver must get each issue in at least one notification. A delay is measured from the event's time to its arrival, so it includes kills
 and restarts. An issue whose first notification is prevented by a kill arrives with the end of its incident, LIFETIME later. Compared with the run
 without faulty receivers, the median delay must at most double, and p99 at most double plus LIFETIME. A receiver that waits for the slow one misses
-issues and exceeds p99. --update writes the table to docs/notify.md. Of the healthy receivers, four are notified of incidents, and three are notified
-of every event.
+issues and exceeds the p99 limit. --update writes the table to docs/notify.md. Of the healthy receivers, four are notified of incidents, and three are
+notified of every event.
 """
 import argparse
 import collections

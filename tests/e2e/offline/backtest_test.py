@@ -202,7 +202,7 @@ class OpenMetricsBacktest(unittest.TestCase):
         expected = backtest(*common, "--input", original).stdout
         self.assertGreater(expected.count("\n"), 100)
         self.assertEqual(backtest(*common, "--input", dumped).stdout, expected)
-        # Prometheus's own text format with milliseconds is supported too, even in two files that are merged by time.
+        # Prometheus's own text format with milliseconds is also supported, even split into two files, which are merged by time.
         self.assertEqual(backtest(*common, "--input", text).stdout, expected)
         half = len(lines) // 2
         parts = [self.file("part%d.txt" % i, "".join("%s %s %d\n" % line for line in part))

@@ -94,7 +94,7 @@ for _ in pitwall.steps(range(1000000)):
 
 
 class Hangs(unittest.TestCase):
-    """Tests with one job each. The jobs share one standalone process, train in parallel, and get their faults at the same time."""
+    """Tests with one job each. The jobs share one standalone process, train in parallel, and receive their signals at the same time."""
 
     JOBS = {  # job -> number of ranks, (rank, signal) that triggers the fault
         "stopped": (2, (1, signal.SIGSTOP)),

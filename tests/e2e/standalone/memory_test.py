@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A client logs steps without promises, so its rows wait forever. Data beyond its job's memory share must be rejected and reported, and the other job
+"""A client logs steps without promises, so its rows wait forever. Data beyond its job's memory share must be rejected and reported, and another job
 must be evaluated as before. usage: memory_test.py PITWALL DUMP_TOPIC"""
 import json
 import os
@@ -111,7 +111,7 @@ class Memory(unittest.TestCase):
         self.assertEqual(harness.fetch(self.service.http + "/healthz")[1], "ok\n")
         self.assertEqual(self.service.metric("pitwall_memory_budget_bytes"), 268435456)
         grown = self.resident() - before
-        # Rules are evaluated on missing steps every 5 s of the job's time. After the job becomes silent, ticks advance that time.
+        # The status of step rules is updated every 5 s of job time, even without steps. After the job becomes silent, clock ticks advance job time.
         harness.wait_for("the error to be reported", lambda: any(
             e["type"] == "io.pitwall.rule.status" and e["data"]["status"] == "Error" for e in self.events()))
         connection.close()

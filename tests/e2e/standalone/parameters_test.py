@@ -126,7 +126,7 @@ class Parameters(unittest.TestCase):
         harness.wait_for("the job after the restart", lambda: self.job() and self.parameter() == [("5", "set")])
         self.assertEqual(self.state(), "open")
 
-        # After a reset, the issue ends. The actions of the issue record who made each change.
+        # After a reset, the issue ends. The issue's actions record who made each change.
         code, out, err = self.set("limit", "null", "--json")
         self.assertEqual(code, 0, err)
         answer = json.loads(out)

@@ -16,7 +16,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto once = assembler.Add(bytes);
   PITWALL_CHECK(once.ok() || !once.status().message().empty());
   if (once.ok() && once->has_value()) (void)UnpackSnapshot(**once);
-  // Adds the same bytes repeatedly and in two halves. No state may break the decoder.
+  // Adds the same bytes again, and then only their second half. No state may break the decoder.
   (void)assembler.Add(bytes);
   (void)assembler.Add(bytes.substr(size / 2));
   PITWALL_CHECK(assembler.Incomplete().size() <= 2);

@@ -1,6 +1,6 @@
 // Fuzzes a sample file in either dialect. The result must be an error with file name and line, or
-// samples. The result is the same for any piece size, and samples written in one notation parse to
-// the same samples.
+// samples. The result must be the same for any piece size, and samples written in one notation must
+// parse to the same samples.
 #include <bit>
 #include <cstdint>
 #include <cstdio>

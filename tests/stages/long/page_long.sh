@@ -1,4 +1,4 @@
-# Opens the link of each alert in the shipped packs in a real browser with a real server. Measures the page's memory over two hours of a job.
+# Opens the link for each alert in the shipped packs in a real browser with a real server. Measures the page's memory over two hours of a job.
 . "$(dirname "$0")/../parts/stage.sh"
 cmake --preset release >/dev/null
 cmake --build build/release -j "$jobs" --target pitwall insights_write_telemetry

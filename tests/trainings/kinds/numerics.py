@@ -65,7 +65,7 @@ def plain(rank, world, pace, seed, noise=0.3, size=32, rate=0.05, poison=None, d
 
 
 def noisy(rank, world, pace, seed):
-    """Uses two rows per batch, so that the loss varies by its own magnitude."""
+    """Uses two rows per batch, so that the loss varies by about its own magnitude."""
     return plain(rank, world, pace, seed, noise=1.0, size=2, rate=0.005)
 
 
