@@ -268,10 +268,11 @@ TEST(Parser, ReportsGoldenErrors) {
        "e:1:8: error: unexpected identifier \"a\" in grouping opts, expected \"(\"\n"
        "    sum by a (x)\n           ^"},
       {"5mm",
-       "e:1:1: error: not a valid duration: \"5mm\" (write 30s, 5m, or 1h30m)\n    5mm\n    ^~~"},
+       "e:1:1: error: not a valid duration: \"5mm\" (use a form such as 30s, 5m, or 1h30m)\n    "
+       "5mm\n    ^~~"},
       {"1m5h",
-       "e:1:1: error: not a valid duration: \"1m5h\" (write 30s, 5m, or 1h30m)\n    1m5h\n    "
-       "^~~~"},
+       "e:1:1: error: not a valid duration: \"1m5h\" (use a form such as 30s, 5m, or 1h30m)\n    "
+       "1m5h\n    ^~~~"},
       {"3foo", "e:1:1: error: bad number or duration: \"3foo\"\n    3foo\n    ^~~~"},
       {"1..2", "e:1:1: error: bad number or duration: \"1..2\"\n    1..2\n    ^~~~"},
       {"\"abc", "e:1:1: error: unterminated quoted string\n    \"abc\n    ^"},

@@ -25,7 +25,8 @@ constexpr Unit kUnits[] = {
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 Status NotADuration(std::string_view text) {
-  return InvalidArgument(Cat("not a valid duration: ", Quote(text), " (write 30s, 5m, or 1h30m)"));
+  return InvalidArgument(
+      Cat("not a valid duration: ", Quote(text), " (use a form such as 30s, 5m, or 1h30m)"));
 }
 
 }  // namespace
