@@ -101,7 +101,7 @@ std::shared_ptr<const Overrides> Overrides::Parse(std::string_view file_name, st
             {parameter.key_position,
              Cat("rule ", Quote(entry.key), " has no parameter ", Quote(parameter.key),
                  elsewhere.empty() ? DidYouMean(parameter.key, names)
-                                   : Cat("; it is one of ", Join(elsewhere, ", ")))});
+                                   : Cat("; it is a parameter of ", Join(elsewhere, ", ")))});
         continue;
       }
       for (const Parameter* one : meant) read_value(*one, parameter, block);

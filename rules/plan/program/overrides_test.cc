@@ -134,8 +134,8 @@ TEST(Overrides, OverrideOfAlert_AppliesToRecordingRulesItReads) {
   const StatusOr<ProgramPtr> wrong =
       CompileVariants("jobs: [{match: {job: a}, rules: {p/g/far: {window: 3}}}]");
   EXPECT_EQ(ToStd(wrong.status().message()),
-            "overrides.yaml:1:44: error: rule \"p/g/far\" has no parameter \"window\"; it is one "
-            "of p/g/busy");
+            "overrides.yaml:1:44: error: rule \"p/g/far\" has no parameter \"window\"; it is a "
+            "parameter of p/g/busy");
 }
 
 TEST(Overrides, MatcherTextsAndWindowsCreateVariants) {

@@ -79,10 +79,10 @@ StatusOr<std::vector<const Parameter*>> NumbersMeant(const Program& program, std
   std::vector<const Parameter*> meant = ParametersMeant(program, rule, parameter);
   if (meant.empty()) {
     const std::vector<std::string> elsewhere = RulesWithParameter(program, parameter);
-    return InvalidArgument(Cat("parameter: rule ", Quote(rule), " has no parameter ",
-                               Quote(parameter),
-                               elsewhere.empty() ? DidYouMean(parameter, names)
-                                                 : Cat("; it is one of ", Join(elsewhere, ", "))));
+    return InvalidArgument(
+        Cat("parameter: rule ", Quote(rule), " has no parameter ", Quote(parameter),
+            elsewhere.empty() ? DidYouMean(parameter, names)
+                              : Cat("; it is a parameter of ", Join(elsewhere, ", "))));
   }
   for (const Parameter* one : meant) {
     if (one->kind == ParameterKind::kNumber) continue;
@@ -90,8 +90,8 @@ StatusOr<std::vector<const Parameter*>> NumbersMeant(const Program& program, std
                                one->kind == ParameterKind::kText
                                    ? "the text of a matcher"
                                    : "the length of a window in samples",
-                               " can be changed only in the rule files (", Quote(parameter),
-                               " of rule ", Quote(one->rule), "); set it in the overrides file"));
+                               " cannot be changed at runtime (", Quote(parameter), " of rule ",
+                               Quote(one->rule), "); set it in the overrides file"));
   }
   return meant;
 }
