@@ -53,7 +53,7 @@ class Executor {
     work_ += work;
     if (work_ <= kMaxWork) return OkStatus();
     return ResourceExhausted(
-        Cat("error executing template ", body_.name, ": it exceeds the maximum number of steps"));
+        Cat("error executing template ", body_.name, ": exceeded the maximum number of steps"));
   }
 
   enum class Flow { kOn, kBreak, kContinue };
