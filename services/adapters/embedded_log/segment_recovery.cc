@@ -120,7 +120,7 @@ Status VerifyCommit(const PartitionFiles& files, const PartitionEnd& end, bool c
     next = reader.header().last_offset() + 1;
   }
   if (next != end.to_offset)
-    return DataLoss(Cat(path, ": records of a commit are missing at the end"));
+    return DataLoss(Cat(path, ": committed records are missing at the end"));
   return OkStatus();
 }
 

@@ -35,8 +35,8 @@ Status CommitGroup::Stage(CommitRequest* request) {
       request->epoch = ++epoch;
       frame.epochs.push_back({committer, epoch});
     } else if (epoch != request->epoch) {
-      return Aborted(Cat("committer ", committer, " of epoch ", request->epoch,
-                         " is fenced: epoch ", epoch, " has been opened"));
+      return Aborted(Cat("committer ", committer, " with epoch ", request->epoch,
+                         " is fenced by epoch ", epoch));
     }
   }
   if (request->position.has_value()) frame.positions.push_back(*request->position);

@@ -55,7 +55,7 @@ Status PartitionWriters::Settle(const DirtyFiles& flushed, const FlushResult& re
     PartitionWriter* const writer = WriterOf(partition);
     if (writer->suspended().ok()) {
       PITWALL_LOG(kError, "log", ToStd(status.message()),
-                  "; it rejects records until a flush succeeds (retrying)");
+                  "; the partition rejects records until a flush succeeds (retrying)");
     }
     writer->Suspend(Unavailable(Cat("records appended earlier cannot be flushed (",
                                     ToStd(status.message()), "); retrying")));

@@ -201,7 +201,7 @@ Status EncodeFrame(const Frame& frame, std::string* out) {
   }
   const std::string& payload = w.data();
   if (payload.size() > kMaxFrameBytes) {
-    return ResourceExhausted(Cat("a commit over ", frame.ends.size(), " partitions needs ",
+    return ResourceExhausted(Cat("a commit across ", frame.ends.size(), " partitions needs ",
                                  payload.size(), " bytes in the journal; the limit is ",
                                  kMaxFrameBytes));
   }

@@ -41,8 +41,8 @@ std::optional<int64_t> RetentionClock::AcceptedTime() {
       age_clock_.Advance(clock_->WallNs(), clock_->MonotonicNs());
   if (const bool now = age_clock_.suspended(); now != std::exchange(suspended_, now)) {
     PITWALL_LOG(kWarning, "log",
-                now ? "retention is suspended: the wall clock is more than an hour ahead of the "
-                      "elapsed time; the new time is accepted if the difference lasts for a day"
+                now ? "retention is suspended: the wall clock is more than an hour later than "
+                      "expected; the new time is accepted if the difference lasts for a day"
                     : "retention has resumed");
   }
   if (!accepted.has_value()) return accepted;
