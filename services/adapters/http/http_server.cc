@@ -191,7 +191,7 @@ Status CheckOptions(const HttpServerOptions& o) {
   for (const int threads : {o.handler_threads, o.action_threads, o.health_threads}) {
     if (threads < 1 || threads > 256)
       return InvalidArgument(
-          Cat("handler, action, and health threads must be from 1 to 256 (got ", threads, ")"));
+          Cat("handler, action, and health thread counts must be 1 to 256 (got ", threads, ")"));
   }
   RETURN_IF_ERROR(o.limits.Check());
   return o.timeouts.Check();
