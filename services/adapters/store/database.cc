@@ -54,8 +54,8 @@ Status Database::Fail(int code, std::string_view what) const {
     case SQLITE_MISMATCH:
       return DataLoss(
           Cat(message,
-              "; move away the file and all files whose names start with its name, and the next "
-              "start rebuilds it from the segments and the log"));
+              "; move aside the file and all files whose names start with its name, and it will be "
+              "rebuilt from the segments and the log at the next start"));
     default:
       return Unavailable(message);
   }
@@ -111,9 +111,9 @@ Status Database::Check() {
     const int code = sqlite3_step(raw);
     if (code != SQLITE_ROW) return Fail(code, "integrity_check");
     if (const std::string_view found = ColumnBytes(raw, 0); found != "ok")
-      return DataLoss(
-          Cat(path_, ": damaged (", found,
-              "); move it away, and the next start rebuilds it from the segments and the log"));
+      return DataLoss(Cat(path_, ": damaged (", found,
+                          "); move it aside, and it will be rebuilt from the segments and the log "
+                          "at the next start"));
   }
   std::vector<int64_t> counts(kKinds, 0);
   std::vector<int64_t> found(kKinds, 0);
@@ -132,9 +132,10 @@ Status Database::Check() {
   }));
   for (size_t kind = 1; kind < kKinds; ++kind) {
     if (found[kind] != counts[kind]) {
-      return DataLoss(
-          Cat(path_, ": has ", found[kind], " rows of kind ", kind, " instead of ", counts[kind],
-              "; move it away, and the next start rebuilds it from the segments and the log"));
+      return DataLoss(Cat(path_, ": has ", found[kind], " rows of kind ", kind, " instead of ",
+                          counts[kind],
+                          "; move it aside, and it will be rebuilt from the segments and the log "
+                          "at the next start"));
     }
   }
   counts_ = std::move(counts);
@@ -159,8 +160,8 @@ Status Database::Walk(sqlite3_stmt* statement,
         crc != static_cast<int64_t>(CrcOf(out.kind, out.job, out.key, out.body))) {
       return DataLoss(
           Cat(path_, ": a row of kind ", kind,
-              " is damaged (CRC mismatch); move the file away, and the next start rebuilds it "
-              "from the segments and the log"));
+              " is damaged (CRC mismatch); move the file aside, and it will be rebuilt from the "
+              "segments and the log at the next start"));
     }
     RETURN_IF_ERROR(row(std::move(out)));
   }

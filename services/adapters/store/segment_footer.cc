@@ -155,7 +155,7 @@ Status DecodeFormerGroup(BinaryReader* in, const std::vector<ColumnType>& column
     if (type != ColumnType::kValue) continue;
     const uint64_t count = in->U64();
     if (count > rows)
-      return DataLoss(Cat("segment: a page has ", count, " values in ", rows, " rows"));
+      return DataLoss(Cat("segment: a page has ", count, " values for ", rows, " rows"));
     if (count > 0) in->Raw(4 * sizeof(double));  // minimum, maximum, sum, last
   }
   return OkStatus();

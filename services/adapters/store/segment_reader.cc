@@ -32,8 +32,7 @@ StatusOr<std::unique_ptr<SegmentReader>> SegmentReader::Open(const std::string& 
     return out;
   };
   if (size < static_cast<int64_t>(kHeadBytes + kTrailerBytes)) {
-    return DataLoss(
-        Cat(path, ": truncated to ", size, " bytes, which is less than an empty segment"));
+    return DataLoss(Cat(path, ": truncated to ", size, " bytes, smaller than an empty segment"));
   }
   ASSIGN_OR_RETURN(const std::string head, read(0, kHeadBytes));
   const uint64_t version = Little(head.data() + kSegmentMagic.size(), 4);
