@@ -74,8 +74,8 @@ Status WithHistory(const Flags& flags, const std::function<Status(const Client&)
   try {
     return run(client);
   } catch (const history_client::JsonFault& error) {
-    return absl::DataLossError(
-        Cat(url, ": unexpected response (", error.what(), "); is the server a different version?"));
+    return absl::DataLossError(Cat(url, ": unexpected response (", error.what(),
+                                   "); is the server running a different version?"));
   }
 }
 

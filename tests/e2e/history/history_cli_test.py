@@ -278,7 +278,7 @@ class HistoryCommandsTest(unittest.TestCase):
     def test_missing_server_or_history_error_suggests_fix(self):
         self.assertIn("is Pitwall running there with insights enabled?", self.run_("query", "up", "--url", "http://127.0.0.1:1", code=1, url=False))
         self.server.answer = lambda *_: None
-        self.assertIn("does not serve a history", self.run_("query", "up", code=1))
+        self.assertIn("does not serve history", self.run_("query", "up", code=1))
         self.server.answer = lambda *_: (200, "<html>")
         self.assertIn("malformed JSON", self.run_("query", "up", code=1))
         self.server.answer = lambda *_: (200, {"jobs": 5})

@@ -109,7 +109,7 @@ Status CheckOptions(const Flags& flags, const std::string& format) {
           "--", name, ": requires --rules; the rule sets in the log already include this setting"));
   }
   if (format != "log" && flags.Has("output"))
-    return InvalidArgument("--output: requires --format log; files have no telemetry to copy");
+    return InvalidArgument("--output: requires --format log; files contain no log records to copy");
   if (flags.Has("output") && (flags.Has("job") || flags.Has("start") || flags.Has("end")))
     return InvalidArgument("--output: copies the whole log; remove --job, --start, and --end");
   if (format == "log" && flags.Has("duplicates"))

@@ -276,7 +276,8 @@ StatusOr<std::vector<IssueEvent>> BacktestLog(const Flags& flags, BacktestRange*
 StatusOr<int> VerifyLog(const Flags& flags) {
   if (flags.Has("rules"))
     return InvalidArgument(
-        "--verify: cannot be combined with --rules; the result is compared with the live run");
+        "--verify: cannot be combined with --rules, because it compares the result with the live "
+        "run");
   clock::SystemClock clock;
   ASSIGN_OR_RETURN(const std::unique_ptr<Log> log, OpenLog(flags, &clock));
   return VerifyLog(log.get());

@@ -155,14 +155,14 @@ StatusOr<std::vector<IssueEvent>> BacktestFiles(const Flags& flags, const Backte
       &recording, std::move(rules),
       {.start = range.start, .end_jobs = flags.Has("end-job"), .recordings = recordings}, &counters,
       &events));
-  PITWALL_LOG(kInfo, "backtest", "read ", recording.samples(), " samples of ",
-              recording.series().size(), " series and ", recording.jobs().size(), " jobs from ",
+  PITWALL_LOG(kInfo, "backtest", "read ", recording.samples(), " samples in ",
+              recording.series().size(), " series for ", recording.jobs().size(), " jobs from ",
               inputs.size(), " files; skipped ", recording.left_out(),
               " samples outside the range; ran ", counters.evaluations, " evaluations");
   if (recording.replaced() > 0)
     PITWALL_LOG(kWarning, "backtest", recording.replaced(),
-                " samples had different values at the same time; --duplicates ",
-                flags.One("duplicates").value_or(""), " kept one of each");
+                " samples conflicted with another sample at the same time; --duplicates ",
+                flags.One("duplicates").value_or(""), " kept one sample for each time");
   for (size_t i = 0; i < counters.drops.size(); ++i) {
     if (counters.drops[i] == 0) continue;
     PITWALL_LOG(kWarning, "backtest", counters.drops[i],

@@ -38,7 +38,7 @@ Status StatusOf(const HttpReply& reply, std::string_view url) {
     case 404:
       return absl::NotFoundError(reply.body.empty() || reply.body[0] != '{'
                                      ? Cat(url,
-                                           ": server does not serve a history; set --url to a "
+                                           ": server does not serve history; set --url to a "
                                            "Pitwall server with insights enabled")
                                      : message);
     case 409:
@@ -107,8 +107,9 @@ StatusOr<Json> Client::Parsed(StatusOr<std::string> text, std::string_view path)
   if (!text.ok()) return text.status();
   Json body = Json::parse(*text, nullptr, false);
   if (body.is_discarded())
-    return absl::UnavailableError(Cat(
-        url_, path, ": response is malformed JSON; is it a Pitwall server with insights enabled?"));
+    return absl::UnavailableError(
+        Cat(url_, path,
+            ": response is malformed JSON; is this a Pitwall server with insights enabled?"));
   return body;
 }
 
