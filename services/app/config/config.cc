@@ -259,7 +259,7 @@ StatusOr<processor::PartitionShare> ParseShare(std::string_view text) {
       return processor::PartitionShare{static_cast<int32_t>(*index), static_cast<int32_t>(*count)};
   }
   return InvalidArgument(Cat("share: must be <index>/<count> (got ", Quote(text),
-                             "); for three processors write 0/3, 1/3, and 2/3"));
+                             "); for three processes, use 0/3, 1/3, and 2/3"));
 }
 
 namespace {

@@ -91,7 +91,7 @@ TEST(Config, CheckConfig_InvalidShareOrReloadInterval_Fails) {
     EXPECT_FALSE(ParseShare(wrong).ok()) << wrong;
   Config config;
   config.processor.share = "3/3";
-  EXPECT_THAT(std::string(CheckConfig(config).message()), HasSubstr("write 0/3, 1/3, and 2/3"));
+  EXPECT_THAT(std::string(CheckConfig(config).message()), HasSubstr("use 0/3, 1/3, and 2/3"));
   config.processor.share = "0/1";
   EXPECT_TRUE(CheckConfig(config).ok());
   config.reload_interval_ns = kNanosPerMilli;

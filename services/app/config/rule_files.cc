@@ -73,8 +73,8 @@ StatusOr<std::vector<RuleSetFile>> ReadBaselines(const std::vector<std::string>&
   }
   if (kept.size() < found.size()) {
     PITWALL_LOG(kInfo, "rules", "using ", kept.size(), " of ", found.size(),
-                " summaries of finished jobs, the newest ", plan::kMaxRunsPerJob,
-                " per job; ignoring the others");
+                " summaries of finished jobs (at most the newest ", plan::kMaxRunsPerJob,
+                " per job); ignoring the rest");
   }
   return kept;
 }
