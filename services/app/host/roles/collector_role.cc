@@ -20,8 +20,8 @@ StatusOr<std::string> PodsUrl(std::string url, std::string_view node) {
   constexpr std::string_view kNode = "{node}";
   if (node.empty() && url.find(kNode) != url.npos) {
     return InvalidArgument(
-        "collector.pods.url: {node} is unknown, because collector.node is empty; set "
-        "collector.node, or write the node name into the URL");
+        "collector.pods.url: {node} is unknown because collector.node is empty; set "
+        "collector.node, or put the node name in the URL");
   }
   for (size_t at = url.find(kNode); at != url.npos; at = url.find(kNode, at + node.size()))
     url.replace(at, kNode.size(), node);

@@ -34,7 +34,7 @@ Status CheckPeers(const Config& config, const processor::PartitionShare& share) 
   if (share.count > 1 && given != static_cast<size_t>(share.count)) {
     return InvalidArgument(Cat("peers: must have one URL per share (got ", given, " for ",
                                share.count,
-                               " shares); specify them by index, including this process"));
+                               " shares); list the URLs in index order, including this process's"));
   }
   if (share.count == 1 && given > 1) {
     return InvalidArgument(
@@ -44,7 +44,7 @@ Status CheckPeers(const Config& config, const processor::PartitionShare& share) 
     ASSIGN_OR_RETURN(const ListenAddress address, ParseListenAddress(config.http.listen));
     if (!address.loopback) {
       return InvalidArgument(
-          "share: peers authenticate with their tokens; set the same http.token_file and "
+          "share: peers authenticate to each other with tokens; set the same http.token_file and "
           "http.act_token_file for all of them");
     }
   }
