@@ -89,8 +89,7 @@ Status TableReader::Finish() {
                 " rows: ", Join(empty, ", "));
   if (never.empty()) return rows.ok() ? skipped_cells_.Finish(name_) : rows;
   std::sort(never.begin(), never.end());
-  return InvalidArgument(
-      Cat(name_, ": no row has these columns of the mapping: ", Join(never, ", ")));
+  return InvalidArgument(Cat(name_, ": no row has these mapped columns: ", Join(never, ", ")));
 }
 
 std::string TableReader::Similar(std::string_view column) const {

@@ -75,7 +75,7 @@ metrics:
   EXPECT_EQ(json.samples.size(), 1u);
   // A column that no header contains is still an error in the mapping.
   EXPECT_EQ(Read(mapping, "ts,loss\n1,2\n").error,
-            "log: no row has these columns of the mapping: \"eval_loss\"");
+            "log: no row has these mapped columns: \"eval_loss\"");
 }
 
 TEST(TableReader, ReadsOneColumnPerMetric) {
@@ -160,7 +160,7 @@ TEST(TableReader, ErrorsIncludeLocationAndCause) {
   EXPECT_EQ(error("t,s,x\n1,1,\"1\n"), "log:2:1: a quoted cell is not closed");
   EXPECT_EQ(error("\"t,s,x\n1,1,1\n"), "log:1:1: a quoted cell is not closed");
   EXPECT_EQ(error("t,s,x\n1,1,\"1\"2\n"), "log:2:1: unexpected text after a quoted cell");
-  EXPECT_EQ(error("t,y\n1,1\n"), "log: no row has these columns of the mapping: \"s\", \"x\"");
+  EXPECT_EQ(error("t,y\n1,1\n"), "log: no row has these mapped columns: \"s\", \"x\"");
   EXPECT_EQ(error("{\"t\": \n"), "log:1:1: not a JSON object");
   EXPECT_EQ(error("[1]"), "log:1:1: not a JSON object");
   EXPECT_EQ(error("t,s,x\n1,1,11111111\n", {.row_bytes = 8}),
@@ -170,11 +170,11 @@ TEST(TableReader, ErrorsIncludeLocationAndCause) {
   for (const size_t piece : {1, 2, 100}) {
     EXPECT_THAT(Read(kSmall, "\xff\xfet", piece).error, ::testing::HasSubstr("UTF-16"));
     EXPECT_EQ(Read(kSmall, "\xef\xbb\xbf\xfe\xff,s,x\n1,1,1\n", piece).error,
-              "log: no row has these columns of the mapping: \"t\"");
+              "log: no row has these mapped columns: \"t\"");
   }
   EXPECT_EQ(error("[1,2,3,4,5]", {.document_bytes = 8}),
             "log:1:1: row or document is longer than 8 bytes");
-  EXPECT_EQ(error("a\n"), "log: no row has these columns of the mapping: \"s\", \"t\", \"x\"");
+  EXPECT_EQ(error("a\n"), "log: no row has these mapped columns: \"s\", \"t\", \"x\"");
   EXPECT_EQ(error(""), "log: the file is empty");
 }
 
@@ -184,7 +184,7 @@ TEST(TableReader, MissingColumn_SuggestsSimilarName) {
                 Cat(header, "\n1,2\n"))
         .error;
   };
-  const std::string_view begin = "log: no row has these columns of the mapping: ";
+  const std::string_view begin = "log: no row has these mapped columns: ";
   EXPECT_EQ(error("time, utilization.gpu [%]"),
             Cat(begin, "\"utilization.gpu\" (did you mean \"utilization.gpu [%]\"?)"));
   EXPECT_EQ(error("Time,utilization.gpu"), Cat(begin, "\"time\" (did you mean \"Time\"?)"));

@@ -222,14 +222,14 @@ bool LineParser::Timestamp(int64_t* time_ns) {
     if (*millis > -kLeastMillis && *millis < kLeastMillis) {
       return Fail(first, Cat("the timestamp ", word,
                              " is in 1970 if it is in milliseconds; if it is in seconds, this "
-                             "is OpenMetrics, and the file is truncated"));
+                             "is a truncated OpenMetrics file"));
     }
     parsed = *millis * 1'000'000;
   }
   if (!parsed.has_value()) {
-    return Fail(first,
-                Cat("the timestamp ", Quote(word), " must be a time before the year 2043 in ",
-                    dialect_ == Dialect::kOpenMetrics ? "seconds" : "whole milliseconds"));
+    return Fail(first, Cat("the timestamp ", Quote(word), " must be in ",
+                           dialect_ == Dialect::kOpenMetrics ? "seconds" : "whole milliseconds",
+                           " and before the year 2043"));
   }
   *time_ns = *parsed;
   return true;

@@ -193,7 +193,7 @@ TEST(OpenMetricsReader, ReadsPrometheusText) {
 TEST(OpenMetricsReader, ErrorsIncludeLocationAndCause) {
   const std::pair<std::string_view, std::string_view> cases[] = {
       {"a 1 1\n", "f:1:5: the timestamp 1 is in 1970"},  // a truncated file without # EOF
-      {"a 1 1.5\n", "f:1:5: the timestamp \"1.5\" must be a time"},
+      {"a 1 1.5\n", "f:1:5: the timestamp \"1.5\" must be in whole milliseconds"},
       {"", "f:1:1: the file does not end with # EOF"},
       {"# EOF\nx\n# EOF\n", "f:2:1: nothing may follow"},
       {"a 1 1\n\n# EOF\n", "f:2:1: OpenMetrics has no empty lines"},
@@ -202,7 +202,7 @@ TEST(OpenMetricsReader, ErrorsIncludeLocationAndCause) {
       {"a 1 # {} 1\n# EOF\n", "f:1:4: this sample has no timestamp"},
       {"a  1 1\n# EOF\n", "f:1:3: the value is missing"},
       {"a x 1\n# EOF\n", "f:1:3: the value \"x\" is not a number"},
-      {"a 1 1767225600000\n# EOF\n", "f:1:5: the timestamp \"1767225600000\" must be a time"},
+      {"a 1 1767225600000\n# EOF\n", "f:1:5: the timestamp \"1767225600000\" must be in seconds"},
       {"a 1 1 2\n# EOF\n", "f:1:6: the line should end here"},
       {"a{b=\"1} 1 1\n# EOF\n", "f:1:2: unterminated quoted string in these labels"},
       {"a{b=\"1\" 1 1\n# EOF\n", "f:1:2: expected } after these labels"},

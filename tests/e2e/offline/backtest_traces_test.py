@@ -178,7 +178,7 @@ class Traces(unittest.TestCase):
             {"ph": "X", "cat": "Trace", "name": "PyTorch Profiler (0)", "pid": "Spans", "tid": "PyTorch Profiler", "ts": 1.5, "dur": 2}]}))
         done = backtest("chrome-trace", "--rules", rules, "--input", nothing)
         self.assertEqual(done.returncode, 2, done.stderr)
-        self.assertIn("the profiler recorded nothing; with schedule= a trace is exported in on_trace_ready=", done.stderr)
+        self.assertIn("the profiler recorded nothing; with schedule=, export the trace in on_trace_ready=", done.stderr)
         # If another file is valid, a file without steps causes only a warning.
         done = backtest("chrome-trace", "--rules", rules, "--input", bare, self.file("good.json", self.chrome_trace(0)))
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -313,7 +313,7 @@ groups:
                 ("smdebug", self.file("d/1.algo-1.json", "{}\n{}\n"), "1.algo-1.json:1:1: Type is missing"),
                 ("smdebug", self.file("d/1_2-algo-1_pythontimeline.json", "[{}"), "_pythontimeline.json: no samples: the files have"),
                 ("tensorflow", os.path.join(self.dir, "empty"), "no file named HOST.xplane.pb"),
-                ("tensorflow", self.file("d/h.xplane.pb", "text"), "h.xplane.pb: not an XSpace, or truncated, at byte"),
+                ("tensorflow", self.file("d/h.xplane.pb", "text"), "h.xplane.pb: invalid or truncated XSpace at byte"),
                 ("smdebug", self.file("e/1_2-algo-1_pythontimeline.json", '[\n{"ph":'), "_pythontimeline.json:2:1: the trace is truncated"),
                 ("chrome-trace", self.file("t.json", '{"traceEvents": ['), "t.json:1:1: the trace is truncated"),
                 ("chrome-trace", self.file("t.json.gz", "\x1f"), "t.json.gz:1:1: not a trace")]:

@@ -326,7 +326,7 @@ void ChromeTraceReader::TellOfNoSteps(const std::vector<DeviceWork>& works) cons
   PITWALL_LOG(kWarning, "import", path_, ": rank ", rank_,
               ": found no ProfilerStep#N, so there are no steps: ",
               nothing
-                  ? "the profiler recorded nothing; with schedule= a trace is exported in "
+                  ? "the profiler recorded nothing; with schedule=, export the trace in "
                     "on_trace_ready=, not after the loop"
                   : "rules on the step clock have no data; call prof.step() after each training "
                     "step",
@@ -383,7 +383,7 @@ Status ChromeTraceReader::Finish() {
   if (!without_rank_.empty() && files_ > 1)
     return InvalidArgument(Cat(without_rank_,
                                ": the trace is truncated before distributedInfo, so ",
-                               "its rank is unknown; import this file alone"));
+                               "its rank is unknown; import this file by itself"));
   const auto known = static_cast<int64_t>(ranks_.size());
   for (auto& [rank, trace] : ranks_)
     RETURN_IF_ERROR(trace.Write(rank, std::max(world_size_, known), name_, out_));

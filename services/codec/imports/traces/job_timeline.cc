@@ -102,7 +102,7 @@ Status JobTimelineReader::BeginFile(const std::string& path) {
     return InvalidArgument(
         Cat(path, ": file name must be <end>_<pid>-<node>_pythontimeline.json, or end in ",
             "_model_timeline.json, _horovod_timeline.json, or _smdataparallel_timeline.json; the ",
-            "node may be missing"));
+            "node is optional"));
   process_ = {NodeNumber(name->node), name->node, name->pid};
   traced_ = Traced();
   collectives_ = name->collectives;

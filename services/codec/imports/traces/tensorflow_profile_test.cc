@@ -172,7 +172,7 @@ TEST(TensorflowProfileReader, ErrorsIncludeLocationAndCause) {
               HasSubstr("trace.txt: file name must be HOST.xplane.pb"));
   EXPECT_THAT(ReadProfiles({{"h.xplane.pb", ""}}).error, HasSubstr("h.xplane.pb: not a profile"));
   EXPECT_THAT(ReadProfiles({{"h.xplane.pb", "<html>"}}).error,
-              HasSubstr("h.xplane.pb: not an XSpace"));
+              HasSubstr("h.xplane.pb: invalid or truncated XSpace"));
   EXPECT_THAT(ReadProfiles({{"h.xplane.pb", Space()}}, {.xspace_bytes = 100}).error,
               HasSubstr("h.xplane.pb: file is longer than 100 bytes"));
   EXPECT_THAT(ReadProfiles({{"h.xplane.pb", Space()}}, {.trace = {.events = 2}}).error,
@@ -191,7 +191,7 @@ TEST(TensorflowProfileReader, ErrorsIncludeLocationAndCause) {
   }
   EXPECT_THAT(
       ReadProfiles({{"h.xplane.pb", Recorded("tensorflow_cpu.xplane.pb").substr(0, 20'000)}}).error,
-      HasSubstr("truncated, at byte"));
+      HasSubstr("truncated XSpace at byte"));
 }
 
 TEST(TensorflowProfileReader, InvalidEvents_AreSkipped) {

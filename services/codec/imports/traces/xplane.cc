@@ -130,7 +130,7 @@ class Reader {
  private:
   Status Check(const Message& message) const {
     if (message.ok()) return OkStatus();
-    return InvalidArgument(Cat(name_, ": not an XSpace, or truncated, at byte ",
+    return InvalidArgument(Cat(name_, ": invalid or truncated XSpace at byte ",
                                message.at() - bytes_.data(), " of ", bytes_.size()));
   }
 
