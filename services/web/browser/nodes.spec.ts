@@ -287,7 +287,7 @@ test("the tab handles 1,000 ranks, hostile names, and errors", async ({ page }) 
   fixture.override("/spans", { status: 200, body: { spans: { source: [], node: [], rank: [], kind: [], name: [], start_ns: [], end_ns: [], step: [], mode: [] }, next: null } });
   fixture.override("/phases", { status: 422, body: { error: { code: "resource_exhausted", message: "rows: too many (20000001); narrow the range", place: "rows" } } });
   await page.goto(fixture.address + path);
-  await expect(page.locator('[data-without="GPU"]')).toContainText("a node with NVIDIA's library");
+  await expect(page.locator('[data-without="GPU"]')).toContainText("a node with the NVIDIA driver library (NVML)");
   await expect(page.locator('[data-without="CPU"]')).toContainText("Requires a collector on the node");
   await expect(page.getByText("No step or phase ended in this range")).toBeVisible();
   await expect(page.getByText("Record steps in the training script with pitwall.steps(loader)")).toBeVisible();

@@ -63,7 +63,7 @@ export function ActionsView({ job }: TabProps) {
       </Panel>
       {job.state === "running" && (
         <Panel title="Sampling" id="sampling-title" note={every.length ? `current interval: ${every.map(duration).join(", ")}` : "interval unknown: no collector has reported it"}>
-          <Control job={job} path="/job/interval" reason button="Change interval" done="Collectors apply it within seconds and keep it until they restart or their configuration changes." values={{ interval }}>
+          <Control job={job} path="/job/interval" reason button="Change interval" done="Collectors apply the new interval within seconds and keep it until they restart or their configuration changes." values={{ interval }}>
             <Choice label="Sampling interval (affects every job on these nodes)" values={intervals} value={interval} set={setInterval} />
           </Control>
         </Panel>

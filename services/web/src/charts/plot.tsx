@@ -47,7 +47,7 @@ function Numbers({ lines, steps, format }: { lines: Line[]; steps: boolean; form
   if (!line) return null;
   const rows = line.times.slice(-mostRows);
   return (
-    <Scroll class="scroll small" label="Data of the chart">
+    <Scroll class="scroll small" label="Chart data">
       <table class="plain">
         <Head of={[steps ? "Step" : "Time", ...lines.map((one) => `${one.name.slice(0, 60)}|number`)]} />
         <tbody>{rows.map((at) => <tr key={at}><Num>{steps ? count(at) : new Date(at).toISOString().slice(0, 19).replace("T", " ")}</Num>{lines.map((one) => <Num key={one.name}>{format(valueIn(one, at) ?? Number.NaN)}</Num>)}</tr>)}</tbody>

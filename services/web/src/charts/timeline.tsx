@@ -64,9 +64,9 @@ export function Timeline({ bars, from, to, pick, zoom }: { bars: Bars; from: num
   };
   return (
     <>
-      <Scroll class="map timeline" label="Timeline of the ranks">
+      <Scroll class="map timeline" label="Rank timeline">
         <Surface
-          label={`Events of ${plural(ranks.length, "rank")}; the list below has those of an interval`} tall={bottom + axis} left={left} right={right} axisTop={bottom} from={from} to={to} time paint={paint} shows={[bars.spans, bars.endMs, bars.open.size]}
+          label={`Events for ${plural(ranks.length, "rank")}; the list below shows those in the selected interval`} tall={bottom + axis} left={left} right={right} axisTop={bottom} from={from} to={to} time paint={paint} shows={[bars.spans, bars.endMs, bars.open.size]}
           zoom={zoom} pick={selectRange} reset={resetRange} move={(place) => setAt(place && spanAt(place))}
           click={(place) => {
             const span = spanAt(place);

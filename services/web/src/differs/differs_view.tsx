@@ -58,7 +58,7 @@ export function DiffersView({ job }: TabProps) {
               {ranks.map((one) => <option key={one} value={String(one)}>rank {one}{String(one) === suspect ? " (suspect)" : ""}</option>)}
             </select>
           </label>
-          <span class="dim">Compares each series over the interval with the preceding period, four times as long, and with the same series of other ranks, GPUs, or nodes.</span>
+          <span class="dim">Compares each series in the interval with the preceding period (four times as long) and with the same series on other ranks, GPUs, or nodes.</span>
         </p>
         <Reading loaded={loaded} what="the comparison" />
         {loaded.data && rows.length === 0 && <p class="dim pad">No series has samples in this interval.</p>}

@@ -158,7 +158,7 @@ export function EvidenceChart({ job, issue, rule }: { job: JobDetail; issue: Iss
     issue.open ? ["samples"] : [],
     job.id,
   );
-  if (!known) return <p class="dim">No chart: the times of this issue are unknown.</p>;
+  if (!known) return <p class="dim">No chart: this issue's times are unknown.</p>;
   if (loaded.fault || !loaded.data) return <Reading loaded={loaded} what="the evidence" />;
   const stored = loaded.data.lines;
   const lines = !stored.length ? [eventLine(issue)] : query ? [...stored, { ...eventLine(issue), dots: true }] : stored;

@@ -85,7 +85,7 @@ export function JobView({ id }: { id: string }) {
           {([["◀", "Earlier (a)", -0.5, 1], ["▶", "Later (d)", 0.5, 1], ["+", "Zoom in (w)", 0, 0.5], ["−", "Zoom out (s)", 0, 2]] as const).map(([mark, name, by, factor]) => <button key={mark} type="button" title={name} aria-label={name} onClick={move(by, factor)}>{mark}</button>)}
         </fieldset>
         <fieldset class="choice">
-          <legend class="sr">Time range of charts and tables</legend>
+          <legend class="sr">Time range for charts and tables</legend>
           {ranges.map(([key, text]) => (
             <button key={key} type="button" aria-pressed={range === key} onClick={() => setQuery({ range: key, from: "", to: "" })}>{text}</button>
           ))}

@@ -162,7 +162,7 @@ export function JobsView() {
           {name || state !== "all" ? (
             <p><button type="button" onClick={() => setQuery({ q: "", state: "" })}>Show all jobs</button></p>
           ) : (
-            <p class="dim">A job appears with its first sample. Start a collector on its nodes, or use the Python client in its training script.</p>
+            <p class="dim">A job appears when its first sample arrives. Start a collector on its nodes, or use the Python client in its training script.</p>
           )}
         </div>
       )}

@@ -16,10 +16,10 @@ export function LastSteps({ job }: { job: JobDetail }) {
   return (
     <Panel title="Last 30 steps by phase" id="last-title" note={data && data.steps > 0 ? `steps ${count(data.from_step)} to ${count(data.to_step - 1)}, ${duration(data.total_seconds)} in total over all ranks; most own work first` : ""}>
       <Reading loaded={loaded} what="phases" />
-      {data && data.steps === 0 && <p class="dim pad">No step has ended. Record steps and phases in the training script with pitwall.steps(loader) and pitwall.phase(name).</p>}
+      {data && data.steps === 0 && <p class="dim pad">No step has ended yet. Record steps and phases in the training script with pitwall.steps(loader) and pitwall.phase(name).</p>}
       {data && data.steps > 0 && (
         <div class="phases pad">
-          <table class="plain" aria-label="Phases of the last steps">
+          <table class="plain" aria-label="Phases of recent steps">
             <tbody>
               {data.phases.map(({ phase, seconds, share }) => (
                 <tr key={phase} data-phase={phase}><th scope="row"><i class="swatch" style={{ background: `var(${phaseColor(phase)})` }} /> <Cut text={phase} /></th><Num data-share={share}>{percent(share)}</Num><Num>{duration(seconds)}</Num></tr>

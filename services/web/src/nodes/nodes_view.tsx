@@ -42,7 +42,7 @@ function Tools({ all, nodes }: { all: string[]; nodes: string[] }) {
   const { query } = place.value;
   const rest = all.filter((node) => !nodes.includes(node));
   const field = (name: string, label: string) => (
-    <label>{label} <input class="short" placeholder="mean" value={query.get(name) ?? ""} title="Leave empty for the mean of all, or enter numbers such as 0,3-5" onChange={(event) => setQuery({ [name]: event.currentTarget.value.trim() })} /></label>
+    <label>{label} <input class="short" placeholder="mean" value={query.get(name) ?? ""} title="Leave empty to show the mean, or enter numbers such as 0,3-5" onChange={(event) => setQuery({ [name]: event.currentTarget.value.trim() })} /></label>
   );
   return (
     <div class="tools">
@@ -114,7 +114,7 @@ export function NodesView({ job }: TabProps) {
   const perSecond = (value: number) => `${bytes(value)}/s`;
   const collector = "Requires a collector on the node (pitwall collector or pitwall standalone)";
   const rate = `${collector}; a rate needs two samples`;
-  const nvidia = "Requires a collector on a node with NVIDIA's library";
+  const nvidia = "Requires a collector on a node with the NVIDIA driver library (NVML)";
   const units = nodes.flatMap((node) => [...(core?.busy ?? []), ...gpuUnits].filter((unit) => unit.node === node));
   const chosen = new Set(units.filter((unit) => (unit.kind === "cpu" ? cores : gpus).includes(unit.index)).map(unitKey));
   const bucket = cpu.data ?? gpu.data;
@@ -129,7 +129,7 @@ export function NodesView({ job }: TabProps) {
     plot("CPU", cpu, core && cpu.data ? linesOf(cpu.data, core.busy, nodes, cores) : [], { ratio: true, note: "1 − idle − I/O wait", needs: collector }),
     plot("GPU", gpu, gpu.data ? linesOf(gpu.data, gpuUnits, nodes, gpus) : [], { ratio: true, note: "share of time in which a kernel ran", needs: nvidia }),
     plot("GPU memory", gpuMemory, gpuMemory.data ? linesOf(gpuMemory.data, gpusOf(gpuMemory.data), nodes, gpus) : [], { format: bytes, binary: true, needs: nvidia }),
-    plot("SM active", sm, sm.data ? linesOf(sm.data, gpusOf(sm.data), nodes, gpus) : [], { ratio: true, note: "share of the GPU's multiprocessors in use", needs: "Requires a collector on a node with NVIDIA's DCGM" }),
+    plot("SM active", sm, sm.data ? linesOf(sm.data, gpusOf(sm.data), nodes, gpus) : [], { ratio: true, note: "share of the GPU's multiprocessors in use", needs: "Requires a collector on a node with NVIDIA DCGM" }),
     plot("I/O wait", cpu, core && cpu.data ? linesOf(cpu.data, core.wait, nodes, cores) : [], { needs: collector }),
     plot("Disk", disk, rates(disk), { format: perSecond, binary: true, note: "all devices", needs: rate }),
     plot("Memory", memory, (memory.data?.series ?? []).map((one) => lineOf(one.labels.node ?? "", one)), { ratio: true, needs: collector }),
@@ -148,10 +148,10 @@ export function NodesView({ job }: TabProps) {
         </Panel>
       )}
       {units.length > 0 && bucket && (
-        <Panel title="Cores and GPUs" id="units-title" note={`busy share; each cell is the mean over ${duration(Number(bucket.bucket_ns) / 1e9)}`}>
+        <Panel title="Cores and GPUs" id="units-title" note={`utilization; each cell is the mean over ${duration(Number(bucket.bucket_ns) / 1e9)}`}>
           <div class="pad">
             <GridMap
-              rows={rowsOf(units, nodes.length > 1)} low={0} high={1} format={percent} label={`Busy share of ${units.length} cores and GPUs over time; the charts above show the means`} chosen={chosen} pick={toggle}
+              rows={rowsOf(units, nodes.length > 1)} low={0} high={1} format={percent} label={`Utilization of ${units.length} cores and GPUs over time; the charts above show the means`} chosen={chosen} pick={toggle}
               columnName={(column) => time(String(BigInt(bucket.from_ns) + BigInt(column) * BigInt(bucket.bucket_ns)))}
               from={mapFrom} to={mapTo} time zoom={zoomTo} reset={resetRange} hint="; click to show the row in the charts"
             />
