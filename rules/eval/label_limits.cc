@@ -24,7 +24,7 @@ Status LabelMeter::CheckValue(const LabelLimits& limits, std::string_view label,
 Status LabelMeter::Add(const LabelLimits& limits, const Labels& labels) {
   const size_t bytes = LabelBytes(labels);
   if (bytes > limits.set) {
-    return ResourceExhausted(Cat(function_, ": a label set has ", bytes, " bytes; the limit is ",
+    return ResourceExhausted(Cat(function_, ": a label set is ", bytes, " bytes; the limit is ",
                                  limits.set, "; use shorter or fewer labels"));
   }
   bytes_ += bytes;
