@@ -390,7 +390,7 @@ Status CheckSize(const OutgoingRecord& record, int64_t max_record_bytes) {
   const int64_t size = SizeOf(record);
   if (size <= max_record_bytes) return OkStatus();
   return InvalidArgument(Cat("record for ", record.topic, " with key ",
-                             Quote(std::string_view(record.key).substr(0, 100)), " has ", size,
+                             Quote(std::string_view(record.key).substr(0, 100)), " is ", size,
                              " bytes; the limit is ", max_record_bytes, " (max_record_bytes)"));
 }
 

@@ -161,7 +161,7 @@ TEST(KafkaErrors, RecordSizeIncludesKeyValueAndHeaders) {
   EXPECT_TRUE(CheckSize(record, 15).ok());
   const Status refused = CheckSize(record, 14);
   EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(refused.ToString(), HasSubstr("has 15 bytes; the limit is 14"));
+  EXPECT_THAT(refused.ToString(), HasSubstr("is 15 bytes; the limit is 14"));
   record.tombstone = true;
   EXPECT_EQ(SizeOf(record), 9);
 }
