@@ -80,7 +80,7 @@ Status SegmentWriter::Flush() {
 Status SegmentWriter::Put(const std::string& page, Page* place) {
   if (page.size() > kMaxPageBytes) {
     return InvalidArgument(
-        Cat(path_, ": a page has ", page.size(), " bytes; the limit is ", kMaxPageBytes));
+        Cat(path_, ": a page is ", page.size(), " bytes; the limit is ", kMaxPageBytes));
   }
   *place = {bytes(), static_cast<uint32_t>(page.size()), Crc32c(page)};
   buffer_ += page;
@@ -137,7 +137,7 @@ StatusOr<SegmentFile> SegmentWriter::Finish() {
   const std::string footer = EncodeFooter(tables_);
   if (footer.size() > kMaxFooterBytes) {
     return ResourceExhausted(
-        Cat(path_, ": the footer has ", footer.size(), " bytes; the limit is ", kMaxFooterBytes));
+        Cat(path_, ": the footer is ", footer.size(), " bytes; the limit is ", kMaxFooterBytes));
   }
   ASSIGN_OR_RETURN(const std::string packed, blocks::Pack(footer));
   SegmentFile out;
