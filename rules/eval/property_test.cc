@@ -26,7 +26,7 @@ using plan::ValueType;
 
 struct Failed {};
 using Elements = std::vector<std::pair<Labels, double>>;  // sorted by labels; a scalar has one
-                                                          // entry entry without labels
+                                                          // entry without labels
 
 // Naive evaluator without optimizations, written directly from the definitions in promql/engine.go.
 class Naive {

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Draws seeded samples of the repository's text for a reviewer who does not know the code.
 
-sample.py COMMIT [--out FOLDER]
+sample.py COMMIT [--since COMMIT] [--out FOLDER]
 
 Draws 60 comments, 60 messages, 40 test names, 30 texts from the page, and 30 commit subjects from COMMIT. The seed is the hash of the preceding
-commit, so that the sample cannot be chosen. Writes FOLDER/<commit>.tsv (default: tests/lint/samples) with one line per text: kind, place, text,
-verdict. The reviewer fills in the verdict: "natural", or an improved sentence. --summary FILE prints the share of natural texts by kind.
+commit, so that the sample cannot be chosen. The subjects are those of the last 200 commits, or of the commits after --since. Writes
+FOLDER/<commit>.tsv (default: tests/lint/samples) with one line per text: kind, place, text, verdict. The reviewer fills in the verdict: "natural",
+or an improved sentence. --summary FILE prints the share of natural texts by kind.
 """
 import argparse
 import ast
@@ -87,8 +88,8 @@ def page_texts(text):
             yield text.count("\n", 0, match.start()) + 1, words
 
 
-def candidates(commit):
-    """Returns {kind: [(place, text)]} in a fixed order."""
+def candidates(commit, since=None):
+    """Returns {kind: [(place, text)]} in a fixed order. `since` limits the commit subjects."""
     found = collections.defaultdict(list)
     for path, text in sorted(texts(commit).items()):
         if path.endswith((*CPP, *SCRIPT)):
@@ -101,14 +102,14 @@ def candidates(commit):
             found["test name"] += [("%s:%d" % (path, text.count("\n", 0, m.start()) + 1), m.group(1)) for m in re.finditer(r"^\s*def (test_\w+)", text, re.M)]
         if path.startswith(PAGE):
             found["page text"] += [("%s:%d" % (path, line), words) for line, words in page_texts(text)]
-    found["commit subject"] = [tuple(line.split(" ", 1)) for line in git("log", "--format=%h %s", "-n", "200", commit).splitlines()]
+    found["commit subject"] = [tuple(line.split(" ", 1)) for line in git("log", "--format=%h %s", "-n", "200", commit, *(["^" + since] if since else [])).splitlines()]
     return found
 
 
-def draw(commit, folder):
+def draw(commit, since, folder):
     full, seed = git("rev-parse", commit).strip(), git("rev-parse", commit + "~1").strip()
     chance, lines = random.Random(seed), ["kind\tplace\ttext\tverdict"]
-    for kind, every in ((kind, candidates(full)[kind]) for kind in COUNTS):
+    for kind, every in ((kind, candidates(full, since)[kind]) for kind in COUNTS):
         for place, words in sorted(chance.sample(every, min(COUNTS[kind], len(every)))):
             lines.append("%s\t%s\t%s\t" % (kind, place, re.sub(r"\s+", " ", words)))
     os.makedirs(folder, exist_ok=True)
@@ -132,6 +133,7 @@ def summary(path):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("commit", nargs="?", help="a commit, with its parent at hand")
+    parser.add_argument("--since", metavar="COMMIT", help="draw only the subjects of later commits")
     parser.add_argument("--out", default="tests/lint/samples", help="folder of the samples")
     parser.add_argument("--summary", metavar="FILE", help="a sample with verdicts")
     given = parser.parse_args()
@@ -140,5 +142,5 @@ if __name__ == "__main__":
     if given.summary:
         summary(given.summary)
     else:
-        print(draw(given.commit, given.out))
+        print(draw(given.commit, given.since, given.out))
     sys.exit(0)
