@@ -8,7 +8,7 @@ from pitwall import _lifecycle
 from pitwall._redaction import redact
 
 SECRET = "Zq8vXw4LmN2p"
-# Each pair consists of a text that contains SECRET and its expected redacted form.
+# (text with %s in place of SECRET, expected redacted text)
 SECRETS = (
     ("could not connect to postgresql://alice:%s@db.example:5432/runs", "could not connect to postgresql://***@db.example:5432/runs"),
     ("clone of https://%s@github.com/org/repo.git failed", "clone of https://***@github.com/org/repo.git failed"),

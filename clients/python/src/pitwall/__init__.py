@@ -63,7 +63,7 @@ def init(job=None, *, job_id=None, rank=None, local_rank=None, world_size=None, 
 
 
 def finish(reason="completed", timeout=None):
-    """Sends the remaining data and the exit reason of the process: "completed", "failed", "cancelled", or "" if unknown.
+    """Sends the remaining data and the process's exit reason: "completed", "failed", "cancelled", or "" if unknown.
 
     Called automatically at exit. Waits at most `timeout` seconds for the collector. Without a timeout, the limit is 5 s while the collector reads
     data, and 1 s otherwise. Never raises.
@@ -167,7 +167,7 @@ def watch(model, optimizer=None, loss=None, collections=None, *, every=500, step
 
 
 def watch_collectives(ddp=None):
-    """Times the functions of torch.distributed. Records the phase "collective", the durations, and the number of calls.
+    """Times torch.distributed functions. Records the phase "collective", the durations, and the number of calls.
 
     ddp: a DistributedDataParallel module. Its gradient all-reduces are recorded too, because they bypass these functions. This registers a
     communication hook that computes the same result as DDP without a hook.

@@ -110,7 +110,7 @@ def _status_of(code):
 
 
 def _at_exit_of_worker(function):
-    """Registers the function with multiprocessing if this process is a multiprocessing worker."""
+    """Registers the function to run when this process exits, if this process is a multiprocessing worker."""
     multiprocessing = sys.modules.get("multiprocessing.process")
     if multiprocessing is not None and multiprocessing.parent_process() is not None:
         from multiprocessing import util

@@ -26,7 +26,7 @@ _RULES = tuple((re.compile(pattern), replacement) for pattern, replacement in (
     (r"(?i)\b(bearer|basic|digest|negotiate)\s+(?=[^\s'\"]{8})[A-Za-z0-9._~+/=:-]+", r"\1 ***"),
     # name=value, name: value, "name": "value", --name value, and X-Amz-Signature=value. The name may be the suffix of a longer name.
     (r"(?i)(?<![a-z])((?:[\w.-]{0,60}[-_.])?(?:%s)[\"']?\s{0,3}(?:=|:(?!//)|=>)\s{0,3})(\"[^\"]*\"?|'[^']*'?|(?!\*\*\*)[^\s,;&\"')\]}]+)" % _NAMES, r"\1***"),
-    # Tokens of language models, such as "pad_token='<pad>'" and "token: 50257", are not secrets.
+    # Language model tokens, such as "pad_token='<pad>'" and "token: 50257", are not secrets.
     (r"(?i)(?<![a-z])((?:[\w.-]{0,60}[-_.])?token[\"']?\s{0,3}(?:=|:(?!//)|=>)\s{0,3})(?!\d+\b)[\"']?[^\s,;&\"')\]}<>\[|*]{8,}[\"']?", r"\1***"),
     (r"(?i)([?&;](?:[\w.-]{0,60}[-_.])?(?:sig|signature|key|code)=)[^\s&;'\"]+", r"\1***"),
     (r"(?i)(--(?:[\w-]{0,60}-)?(?:token|%s))\s+(?!\*\*\*)[^\s-][^\s]*" % _NAMES, r"\1 ***"),
@@ -63,8 +63,8 @@ def _secret_values(environment):
 
 
 def _redact_long(match):
-    """Redacts words that look random: many hexadecimal digits, or a mix of lowercase letters, uppercase letters, and digits. Other relative paths are
-    unchanged."""
+    """Redacts words that look random: many hexadecimal digits, or a mix of lowercase letters, uppercase letters, and digits. UUIDs and all other
+    words, such as relative paths, are unchanged."""
     word = match.group()
     if _UUID.match(word):
         return word

@@ -2,9 +2,9 @@
 
 Three copies of a small real model train in turn, one step each, on the same data: one copy without hooks, one watched with the default settings, and
 one that saves its tensors on every step. The copies are otherwise identical, so other load on the machine affects all of them. The ratio is computed
-from medians and assumes the default of one saved step in 500: (499 watched + 1 saved) / 500 plain. Wall time shows the user's view on a quiet
-machine. CPU time shows the cost of the hooks on any machine. It is measured in the training thread and, for a watched step, also in the client's own
-thread. The goal is a ratio of 1.02. The exit status is 1 if the ratio exceeds 1.25, which cannot be noise.
+from medians and assumes the default of one saved step in 500: (499 watched + 1 saved) / 500 plain. Wall time shows the cost that a user observes on a
+quiet machine. CPU time shows the cost of the hooks on any machine. It is measured in the training thread and, for a watched step, also in the
+client's own thread. The goal is a ratio of 1.02. The exit status is 1 if the ratio exceeds 1.25, which cannot be noise.
 """
 import argparse
 import os

@@ -1,6 +1,6 @@
 """The client's share of a training step, including its own thread: `python3 clients/python/tests/bench/bench_share.py`.
 
-Goals: 2% of a step of 10 ms, and 50 us per step in the training thread. The benchmark also works on a loaded machine, because everything except the
+Goals: 2% of a 10 ms step, and 50 us per step in the training thread. The benchmark also works on a loaded machine, because everything except the
 wait is the CPU time of one thread. A training run with the client and one without take turns (A B B A) in one process.
 
 A step consists of a small real step in PyTorch, plus work that extends it to the requested length and pollutes the caches like a large model. The
@@ -8,8 +8,8 @@ clock only runs during the small step, which contains all calls to the client, b
 loop before each turn measures the machine's current speed. Only the fastest third of the turns counts, because shared cores slow down all work. The
 results are trimmed means (10% at each end) with 95% confidence intervals. Steps with a norm and steps that save are reported separately and weighted
 by their frequency. The client's thread has its own clock. *Wait* is the time in which the training thread does not run (wall minus CPU time) while
-the client thread is busy, minus the same time while the client thread is idle. The wait includes the interpreter lock, so it is only meaningful on a
-quiet machine.
+the client thread is busy, minus the same time while the client thread is idle. The wait includes time spent waiting for the interpreter lock or a
+core, so it is only meaningful on a quiet machine.
 
 --sources: the `src` of another version, or a directory written by native_build.py.
 --check: one short row, and exit status 1 if the result is far above the goals.

@@ -2,9 +2,9 @@
 
 Each row adds one part of the client to the previous row. A step is a real step of a small PyTorch model. The rows take turns, one block of steps
 each, so other load on the machine affects all of them. The clock is the thread's CPU time per step. The results are the mean of the fastest fifth of
-all steps, and the median, because shared caches and cores can only increase either. Steps that save or compute a norm are not among the fastest.
-Their cost is reported separately, as the mean of their own fastest fifth. The client's own thread has its own clock, and only the best third of its
-blocks counts.
+all steps, and the median, because contention for caches and cores can only increase the time. Steps that save or compute a norm are not among the
+fastest. Their cost is reported separately, as the mean of their own fastest fifth. The client's own thread has its own clock, and only the best third
+of its blocks counts.
 
 --sources: the `src` of another version, or a directory written by native_build.py, to compare two versions.
 """

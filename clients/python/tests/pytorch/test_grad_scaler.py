@@ -1,4 +1,4 @@
-"""Tests for watch() under a GradScaler: the scale and the norms of skipped steps, in any kind of loop."""
+"""Tests for watch() with a GradScaler: the scale and the norms of skipped steps, in any kind of loop."""
 import functools
 import math
 import unittest

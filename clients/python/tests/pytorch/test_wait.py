@@ -82,8 +82,8 @@ os._exit(0)
 @requires_torch
 class WaitTest(support.ClientTest):
     def medians(self, slow, way):
-        """Returns (step, waiting, time in the groups' collectives, number of collectives) per rank. The values are medians over the steps after the
-        first ones."""
+        """Returns (step, waiting, time in the groups' collectives, number of collectives) per rank. The values are medians that exclude the first
+        steps."""
         fake = self.collector()
         self.addCleanup(fake.close)
         env = {k: v for k, v in os.environ.items() if not k.startswith(("PITWALL_", "SLURM_"))}

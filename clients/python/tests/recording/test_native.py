@@ -45,7 +45,7 @@ class Watcher:
     def after_step(self, mode, number): self.seen.append(("after", mode, number))
 
 def play(core, kind, seed):
-    # Runs a random training loop on one implementation. Both must return the same results for the same seed.
+    # Runs a random training loop on one implementation. Both implementations must return the same results for the same seed.
     dice, results = random.Random(seed), []
     clock[0] = 1000
     core.step_watcher = watcher = Watcher()
@@ -110,7 +110,7 @@ for wrong in (lambda: core.end_step(None), lambda: core.end_phase(7), lambda: co
     try: wrong()
     except (TypeError, ValueError, RuntimeError, OverflowError): pass
     else: raise AssertionError(wrong)
-# Ended threads and released recorders must not leak.
+# Finished threads and released recorders must not leak.
 class Watched(_recorder.Recorder): pass
 def once():
     recorder = Watched(100)

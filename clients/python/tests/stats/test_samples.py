@@ -1,4 +1,4 @@
-"""Tests that labels, predictions, and inputs have the same result whether they are lists, numpy arrays, or PyTorch tensors."""
+"""Tests that labels, predictions, and inputs produce the same values whether they are lists, numpy arrays, or PyTorch tensors."""
 import math
 import random
 import unittest

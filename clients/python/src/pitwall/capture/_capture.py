@@ -1,4 +1,4 @@
-"""File-based profile requests. A file next to the collector's socket requests a profile of a few steps from the processes of a job.
+"""File-based profile requests. A file next to the collector's socket requests a profile of a few steps from a job's processes.
 
 The file's path is $PITWALL_CAPTURE. It defaults to the socket's path plus ".capture". The file contains one JSON object:
 

@@ -73,7 +73,7 @@ def largest(seconds, device):
 
 
 def merge(intervals):
-    """Returns sorted, disjoint intervals that cover the same time."""
+    """Returns the union of the intervals as sorted, disjoint intervals."""
     merged = []
     for begin, end in sorted(intervals):
         if merged and begin <= merged[-1][1]:

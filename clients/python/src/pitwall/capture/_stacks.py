@@ -1,7 +1,7 @@
 """Response to the collector's Capture message: the stacks of all Python threads, the running phase and collective, CPU time, and I/O bytes.
 
 The client's own thread builds the response. The response is limited to 64 threads, 64 frames per thread, 200 bytes per frame, and 60 KiB in total;
-omitted frames and threads are counted. The response contains only function names, file names, and line numbers, and never any values.
+omitted frames and threads are counted. Frames contain only function names, file names, and line numbers, and never any values.
 """
 import os
 import sys
@@ -90,7 +90,7 @@ def collective(recorder, phase, stacks):
 
 
 def io_bytes():
-    """Returns the number of bytes read and written, both by system calls and at the storage layer, or None if the numbers are unavailable."""
+    """Returns the total number of bytes read and written by system calls and at the storage layer, or None if the numbers are unavailable."""
     try:
         with open("/proc/self/io", "rb") as file:
             lines = dict(line.split(b":") for line in file.read(4096).splitlines())

@@ -1,8 +1,8 @@
 """Callback for XGBoost: `xgboost.train(..., callbacks=[pitwall.xgboost_callback()])`. A boosting round is a step.
 
-The importance ratio of a feature is its score divided by the sum of all scores of the importance type, as in SageMaker Debugger. Features that do not
-occur in any tree have a ratio of 0. Trees are numbered within their round (one per class and parallel tree). A tree's depth is counted in edges from
-its text dump, where each line is a node that is indented by its depth: "2:leaf=0.1".
+The importance ratio of a feature is its score divided by the sum of all scores for that importance type, as in SageMaker Debugger. Features that do
+not occur in any tree have a ratio of 0. Trees are numbered within their round (one per class and parallel tree). A tree's depth is counted in edges
+from its text dump, where each line is a node that is indented by its depth: "2:leaf=0.1".
 """
 import json
 import re

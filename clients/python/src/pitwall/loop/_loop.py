@@ -12,8 +12,8 @@ from . import _loader
 
 
 class Block:
-    """A `with` block that is also a decorator, including for async functions. Each call of the decorated function is a separate block with the same
-    argument."""
+    """A context manager that is also a decorator, including for async functions. Each call to the decorated function is a separate block with the
+    same argument."""
 
     __slots__ = ("_argument", "_begun")
 
@@ -244,7 +244,7 @@ def _number_or_next(place, number):
 
 
 class _ModeContext:
-    """Context manager that mode() returns. As a `with` block, it times a phase with the mode's name and restores the previous mode on exit."""
+    """Context manager returned by mode(). As a `with` block, it times a phase with the mode's name and restores the previous mode on exit."""
 
     __slots__ = ("_name", "_before", "_recorder", "_phase")
 

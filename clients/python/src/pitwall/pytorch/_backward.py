@@ -174,7 +174,7 @@ def _replace():
         if not callable(original) or _NAME not in getattr(getattr(torch.autograd.backward, "__code__", None), "co_names", ()):
             return False
         _users += 1
-        # If other code has wrapped our replacement, it stays in place and becomes active again.
+        # If other code has wrapped our replacement, the replacement must not be installed a second time.
         if _ours is None or original is _ours.__wrapped__:
             if native:
                 _ours = native.Run(original)

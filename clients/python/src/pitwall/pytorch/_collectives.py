@@ -1,4 +1,4 @@
-"""Implementation of watch_collectives(), which measures the time that a process spends in the functions of torch.distributed.
+"""Implementation of watch_collectives(), which measures the time that a process spends in torch.distributed functions.
 
 The functions are replaced in the module torch.distributed. Calls through the module are observed (`torch.distributed.all_reduce(…)`), but calls
 through a name imported earlier are not. With gloo, a call returns when the operation is complete. With NCCL, a call returns once the operation is
@@ -296,7 +296,7 @@ def _bytes(value):
 
 
 def _hook_buckets(ddp):
-    """Registers a hook for each bucket of gradients. The hook computes the mean over the ranks, as DDP does without a hook, and measures the time. If
+    """Registers a hook for each gradient bucket. The hook computes the mean over the ranks, as DDP does without a hook, and measures the time. If
     the gradients are in host memory, the rank counts as waiting once the last bucket is launched, because its own computation is finished."""
     group = ddp.process_group
     wait = _BucketWait()

@@ -38,7 +38,7 @@ def hook_step(optimizer, before, after):
         after(self)
         return result
 
-    # Learning rate schedulers check this attribute, and read the function of the bound method.
+    # Learning rate schedulers check this attribute. They also read `__func__`, so the wrapper must be a bound method.
     step._with_counter = getattr(original, "_with_counter", False)
     wrapped = optimizer.step = types.MethodType(step, optimizer)
 

@@ -9,8 +9,8 @@ class StreamEvents:
         self._free = {}
 
     def record(self, device):
-        """Returns an event, or None while a graph is captured. Also returns None in any stream other than the device's default stream, because a
-        collective in another stream (as in FSDP) does not block the computation."""
+        """Returns an event, or None while a graph is being captured. Also returns None in any stream other than the device's default stream, because
+        a collective in another stream (as in FSDP) does not block the computation."""
         if device.type != "cuda":
             return None
         stream = torch.cuda.current_stream(device)

@@ -342,7 +342,7 @@ class Watch(native.WatchState if native else object):
             passes.note(tensor)
             if passes.state:
                 return
-        # Equivalent to register_hook() for the first hook of such a tensor, but does not create a handle. Each tensor gets its own table, because a
+        # Equivalent to register_hook() for a plain tensor without hooks, but does not create a handle. Each tensor gets its own hook table, because a
         # script may add hooks to it.
         node = tensor.grad_fn
         if type(tensor) is torch.Tensor and hasattr(node, "_register_hook_dict") and tensor._backward_hooks is None:
@@ -387,7 +387,7 @@ class Watch(native.WatchState if native else object):
         if loop.recorder is None or loop.mode != "train" or not self._norm.every:
             return
         step = loop.recorder.step_number(loop.mode)
-        # If a step has several backward passes, only the last pass has the complete gradient.
+        # If a step has several backward passes, only the last one completes the gradient, so each pass updates the norm.
         if step == self._norm_step or self._due_often(self._norm, "norm", loop.mode, step):
             self._norm_step = step
             with self._own_time():

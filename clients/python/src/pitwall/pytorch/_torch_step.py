@@ -107,7 +107,7 @@ class Loop(_recorder.native.LoopState if _recorder.native else object):
             self.step = self.recorder.step_number(self.mode)  # a closure's forward pass may have started a step
 
     def end_step(self):
-        """Ends the step after the optimizer if the hooks started the step."""
+        """Ends the step after the optimizer has run, if the hooks started the step."""
         if not self._ends_with_forward and self._step_begun is not None:
             recorder = self._step_begun[0]
             self._end_step()

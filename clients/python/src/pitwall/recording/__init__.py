@@ -1,1 +1,1 @@
-"""Recording of steps, phases, and values in the threads of the script."""
+"""Recording of steps, phases, and values in the script's threads."""

@@ -281,7 +281,8 @@ class Core:
     # The sender calls the following functions.
 
     def drain(self):
-        """Empties the queue and returns (items, now, {mode: below_step}, dropped, running). The items count toward the capacity until release()."""
+        """Empties the queue and returns (items, now, {mode: below_step}, dropped, running). The items count toward the capacity until release() is
+        called."""
         with self._lock:
             items, self._queue = self._queue, []
             self._backlog += len(items)

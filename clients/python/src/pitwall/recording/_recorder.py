@@ -74,7 +74,7 @@ class Recorder(native.Core if native else _core.Core):
     # The sender calls the following functions.
 
     def take(self):
-        """Empties the queue. The items count toward the capacity until release()."""
+        """Empties the queue. The items count toward the capacity until release() is called."""
         items, now, steps, dropped, running = self.drain()
         if self._states or self._state_sources:
             with self._states_lock:

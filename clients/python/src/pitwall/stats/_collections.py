@@ -95,7 +95,7 @@ class Collection:
     modes: names of the modes in which tensors are saved (default: all), or a dict that maps each mode with different settings to a dict of those four
     arguments. "global" stands for all modes that are not listed.
     reductions: names of REDUCTIONS, or "all".
-    unit_axis: axis of an activation that counts units.
+    unit_axis: axis of an activation along which its units are counted.
     bounds: upper bounds of the histogram's buckets.
 
     Raises ValueError for an invalid argument.

@@ -20,7 +20,7 @@ _UNITS = frozenset(("unit_activity", "unit_inside"))
 
 
 class Unusable(ValueError):
-    """Error for a tensor of a kind that does not support reductions. The message describes the kind."""
+    """Error for a value that cannot be reduced. The message describes the value, such as "a complex tensor"."""
 
 
 def usable(tensor):
@@ -152,7 +152,8 @@ def _ratio(number, count):
 
 
 def _units(state, axis):
-    """Returns the number of units whose share of True is at or below each of SHARES, followed by the total number of units. state: a bool tensor."""
+    """For each bound in SHARES, returns the number of units whose share of True values is at or below it, followed by the total number of units.
+    state: a bool tensor."""
     if state.dim() < 2:
         axis, state = 0, state.reshape(-1)
     axis = axis if -state.dim() <= axis < state.dim() else state.dim() - 1

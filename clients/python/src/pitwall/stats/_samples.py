@@ -1,5 +1,5 @@
 """Metrics computed from the labels, predictions, and inputs of a batch, and from the expert counts of a mixture of experts. These metrics are the
-input for ClassImbalance, Confusion, CheckInputImages, NLPSequenceRatio, and the rules about experts.
+input for ClassImbalance, Confusion, CheckInputImages, NLPSequenceRatio, and the mixture-of-experts rules.
 
 Accepts PyTorch tensors, numpy arrays, and lists (or anything that numpy converts to an array). Lists require neither library. Reading tensors on a
 GPU waits for the GPU.

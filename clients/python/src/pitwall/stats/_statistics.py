@@ -45,7 +45,7 @@ class History:
 
 
 class Statistics:
-    """Collects the numbers computed from one step's tensors until send()."""
+    """Collects the numbers computed from one step's tensors until send() is called."""
 
     def __init__(self, history_bytes):
         self._history = History(history_bytes)

@@ -388,7 +388,7 @@ class Sender:
             self._read()  # raises Closed at the end of the stream
 
     def _read(self):
-        """Reads the available messages of the collector. Raises Closed at the end of the stream."""
+        """Reads the available messages from the collector. Raises Closed at the end of the stream."""
         ended = False
         while True:
             try:
