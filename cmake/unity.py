@@ -29,7 +29,7 @@ def names_of(path):
 
 
 def group(most, paths):
-    """Groups files by first fit, in the order of the target."""
+    """Groups files by first fit, in the order in which the target lists them."""
     groups, numbers = [], []
     for path in paths:
         names = names_of(path)
