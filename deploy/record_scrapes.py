@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Records metrics of Prometheus exporters for `pitwall backtest --format openmetrics`. Scrapes each target at an interval, like Prometheus, and
-writes each sample with its time and the labels job, instance, and pitwall_job. Uses only Python's standard library.
+"""Records metrics from Prometheus exporters for `pitwall backtest --format openmetrics`. Scrapes each target at a fixed interval, like Prometheus,
+and writes each sample with its time and the labels job, instance, and pitwall_job. Uses only Python's standard library.
 
     record_scrapes.py --job run-7 --out run-7.prom --duration 3600 http://node-a:9100/metrics http://node-a:9400/metrics
     pitwall backtest --format openmetrics --rules pack:derive pack:gpu pack:fleet --input run-7.prom

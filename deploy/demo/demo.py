@@ -211,7 +211,7 @@ class Demo:
             self.drain(1e9)
 
     def page_fault(self):
-        """Returns why the server does not serve its page, or None."""
+        """Returns the reason why the server does not serve its page, or None."""
         try:
             with urllib.request.urlopen(self.page + "/", timeout=10) as answer:
                 kind = answer.headers.get_content_type()
@@ -269,7 +269,7 @@ class Demo:
         say("%d issues of %d kinds began, %d ended; webhooks received: %d" %
             (len(self.found), len(set(self.found.values())), len(self.ended), len(self.hook.received)))
         faults = []
-        # After the job is stopped for LossNotFinite, that issue stays open until the job ends.
+        # After the job is stopped because of LossNotFinite, that issue stays open until the job ends.
         troubles = {part.split(":")[1] for part in self.options.script.split(",")} - {"explode"}
         if len(both) < len(set().union(*(CAUSES[t] for t in troubles))):
             faults.append("only %s both began and ended" % (sorted(both) or "nothing"))
