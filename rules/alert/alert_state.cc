@@ -195,7 +195,7 @@ void AlertState::Update(Alert& a, const EvalTime& at, std::vector<Transition>* o
   if (quiet < options_.min_update) return;
   bool report = quiet >= options_.max_update || a.cause.changed;
   const bool seen = elements_.Saw(a);
-  // The text is expanded only if it may have changed. A new step or time alone is not a reason.
+  // The text is expanded only if it may have changed. A new step or time alone does not count.
   if (templates_.annotations_vary() && report) a.text.stale = a.text.stale || seen;
   report |= templates_.Refresh(seen, &a);
   if (!report) return;

@@ -71,13 +71,14 @@ class AlertState {
   size_t firing() const { return alerts_.firing(); }
   size_t pending() const { return alerts_.pending(); }
   bool IsEmpty() const { return firing() + pending() == 0; }
-  // Returns the earliest start of a pending alert, or null. Same validity as Active.
+  // Returns the earliest start of a pending alert, or null. Valid until the next Step, EndAll, or
+  // Restore.
   const EvalTime* FirstPending() const { return alerts_.FirstPending(); }
   // Returns active alert i in label order. Requires i < firing() + pending(). Valid until the next
   // Step, EndAll, or Restore.
   ActiveAlert Active(size_t i) const { return alerts_.Active(i, rule()); }
 
-  // Saves the state. A restored state returns bit-identical transitions.
+  // Saves the state. An instance that restores it returns bit-identical transitions.
   void Save(BinaryWriter& out) const;
   // Replaces the state. Damaged data fails the reader and leaves the state empty.
   void Restore(BinaryReader& in);

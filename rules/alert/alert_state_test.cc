@@ -139,8 +139,8 @@ TEST(AlertState, RuleLabelsOverrideElementLabelsButNotAlertname) {
 }
 
 TEST(AlertState, FullLabelSetIdentifiesAlert) {
-  // A different severity is a different alert, as in Prometheus: the old alert ends, and the new
-  // one waits for its `for`.
+  // As in Prometheus, an alert with a different severity is a different alert: the old alert ends,
+  // and the new one waits for its `for`.
   AlertScript s;
   s.rule.hold = Duration::Seconds(10);
   s.rule.labels = {{"severity", "{{ if gt $value 90.0 }}critical{{ else }}warning{{ end }}"}};

@@ -56,8 +56,8 @@ class AlertTable {
   void MarkFiring(Alert* alert);
   // Adds an alert at the next Commit.
   void Add(std::unique_ptr<Alert> alert) { added_.push_back(std::move(alert)); }
-  // If `removes`, removes alerts whose fate is not kStay. Inserts the added alerts. `moved` means
-  // that indexes of alerts have changed.
+  // If `removes` is true, removes alerts whose fate is not kStay. Inserts the added alerts. `moved`
+  // means that the indexes of some alerts have changed.
   void Commit(bool removes, bool moved);
   void Clear();
 

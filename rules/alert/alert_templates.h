@@ -27,7 +27,7 @@ class AlertTemplates {
   // Parameters of the rule at the last step, as (name, value) pairs.
   std::span<const std::pair<std::string, double>> parameters() const { return parameters_; }
 
-  // Takes the parameters and queries of a step. Queries are valid until EndStep.
+  // Takes the parameters and queries of a step. Queries are valid until EndStep is called.
   void BeginStep(const AlertInput& input);
   void EndStep() { queries_ = nullptr; }
 
@@ -35,11 +35,11 @@ class AlertTemplates {
   Labels LabelsOf(const Labels& element, double value, const EvalTime& at) const;
   // Expands the annotations of an alert that starts firing.
   void Expand(const EvalTime& at, Alert* alert) const;
-  // Re-expands the annotations of a firing alert, as of the last tick that saw it. `seen` means
-  // that this step saw the alert; a rule with queries in its annotations is refreshed only during
-  // such a step. Returns whether the text has changed.
+  // Re-expands the annotations of a firing alert, as of the last tick at which expr contained it.
+  // `seen` means that expr contains it at this tick. A rule with queries in its annotations is
+  // refreshed only at such ticks. Returns whether the text has changed.
   bool Refresh(bool seen, Alert* alert) const;
-  // Returns whether annotations may change even if neither the rule nor the element does.
+  // Returns whether annotations may change even if neither the rule nor the element changes.
   bool annotations_vary() const { return annotations_vary_; }
 
   // The parameters are part of the saved state, because alerts may end before the next step.

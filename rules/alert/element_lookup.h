@@ -16,10 +16,10 @@ namespace pitwall::alert {
 // computed a result.
 bool Agree(const Labels& a, const Labels& b);
 
-// The elements of a column that belong to a label set. kOwn selects the element with equal labels,
-// except the name, or otherwise all that agree with the label set. kAny selects all that agree,
-// because the sides of an `or` in `clear` may have different labels. The lookup runs on first use
-// and after the binding has changed. Otherwise it only reads one or a few presence bytes.
+// Finds the elements of a column that belong to a label set. kOwn selects the element with equal
+// labels, except the name, or otherwise all that agree with the label set. kAny selects all that
+// agree, because the sides of an `or` in `clear` may have different labels. The lookup runs on
+// first use and after the binding has changed. Otherwise it only reads one or a few presence bytes.
 class ElementLookup {
  public:
   enum Which { kOwn, kAny };

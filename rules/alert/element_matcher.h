@@ -1,4 +1,4 @@
-// Matching of a result's elements with the alerts of a rule.
+// Matching of a result's elements with a rule's alerts.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace pitwall::alert {
 
-// Not thread-safe. In the steady state a match does not allocate memory.
+// Not thread-safe. In the steady state, a match does not allocate memory.
 class ElementMatcher {
  public:
   // An element without an alert.

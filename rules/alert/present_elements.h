@@ -1,4 +1,4 @@
-// Iteration over the elements that a column has at a tick.
+// Iteration over the elements that are present in a column at a tick.
 #pragma once
 
 #include <cstdint>

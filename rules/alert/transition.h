@@ -31,7 +31,7 @@ struct FoldedElement {
   double value = 0;
 };
 
-// Summary of an issue of a rule with `fold`.
+// Summary of an issue from a rule with `fold`.
 struct FoldSummary {
   std::vector<FoldedElement> named;  // first elements, with their first values
   FoldedElement worst;               // since the issue started
@@ -53,7 +53,7 @@ struct Transition {
       annotations;  // from kFound on, in the order of the rule
   std::string root_cause;
   FoldSummary folded;
-  // Returns the annotation of that name, or "".
+  // Returns the annotation named `name`, or "".
   std::string_view Annotation(std::string_view name) const;
 };
 

@@ -21,8 +21,9 @@ std::string Length(const CheckedGroup& group, int64_t positions) {
                           : FormatDuration(positions);
 }
 
-// Returns true if a rule derives a catalog series from another exporter and may therefore record
-// the catalog name. Such a rule reads an alias, a foreign series, or a metric outside the catalog.
+// Returns true if a rule derives a catalog series from another exporter's series and may therefore
+// record the catalog name. Such a rule reads an alias, a foreign series, or a metric outside the
+// catalog.
 bool TranslatesInto(const MetricInfo& metric, const lang::Expr& expr,
                     const MetricCatalog& catalog) {
   bool foreign = false;

@@ -25,8 +25,8 @@ std::string Length(const ExprContext& context, int64_t positions) {
                                   : Cat(FormatDouble(static_cast<double>(positions) / 1e9), "s");
 }
 
-// Visitor for an expression that tracks the evaluation interval: the group's interval, or the step
-// of the enclosing subquery.
+// Walks an expression and tracks the evaluation interval: the group's interval, or the step of the
+// enclosing subquery.
 class WindowChecker {
  public:
   explicit WindowChecker(const ExprContext& context)

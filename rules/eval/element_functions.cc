@@ -19,8 +19,8 @@ void Loop(const double* in, double* out, size_t n, F f) {
   for (size_t i = 0; i < n; ++i) out[i] = f(in[i]);
 }
 
-// Converts a float to an integer like Go on amd64, which returns the minimum integer for all values
-// out of range.
+// Converts a float to an integer like Go on amd64, which returns the minimum integer for all
+// out-of-range values.
 int64_t ToSeconds(double v) {
   return v >= -0x1p63 && v < 0x1p63 ? static_cast<int64_t>(v) : std::numeric_limits<int64_t>::min();
 }

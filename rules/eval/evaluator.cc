@@ -33,7 +33,7 @@ bool ComputesLabels(const plan::DomainPlan& domain, const plan::Node& node) {
                              call->function == plan::FunctionId::kHistogramQuantiles);
 }
 
-// Visitor that creates the operator of a node from its operation.
+// Visitor that creates a node's operator from its operation.
 class OperatorMaker {
  public:
   OperatorMaker(const plan::Node& node, const plan::DomainPlan& domain, LabelTable* table)

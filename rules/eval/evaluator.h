@@ -5,7 +5,7 @@
 // reads and writes arrays. While the set of series is unchanged, Evaluate neither allocates nor
 // hashes.
 //
-// The semantics are those of Prometheus 3 for float samples. Additions run in label-set order
+// The semantics are those of Prometheus 3 for float samples. Values are added in label-set order
 // (time-model.md, 2.8).
 //
 // Not thread-safe: each partition has one thread. Values are doubles, and positions are defined in

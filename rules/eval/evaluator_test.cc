@@ -143,7 +143,7 @@ TEST_F(EvalTest, ArithmeticMatchesGo) {
       {BinaryOp::kDiv, 0, 0, kNan},        {BinaryOp::kSub, kInf, kInf, kNan},
   };
   for (const Case& c : cases) {
-    // Scalar-scalar, vector-scalar, scalar-vector, and vector-vector operations have the same
+    // Scalar-scalar, vector-scalar, scalar-vector, and vector-vector operations produce the same
     // result.
     Given({{M("a", "1"), c.a}, {M("b", "1"), c.b}});
     const std::string want = FormatDouble(c.want);

@@ -20,7 +20,7 @@ class Grouping {
   size_t groups() const { return start_.empty() ? 0 : start_.size() - 1; }
   size_t begin(size_t group) const { return start_[group]; }
   size_t end(size_t group) const { return start_[group + 1]; }
-  // Returns the element at `place`, which must be between the begin and end of a group.
+  // Returns the element at `place`, which must be within the range of a group.
   size_t element(size_t place) const { return contiguous_ ? place : member_[place]; }
   // Returns true if element(place) equals `place` for every place.
   bool contiguous() const { return contiguous_; }

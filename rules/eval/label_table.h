@@ -44,7 +44,7 @@ class LabelTable : public std::enable_shared_from_this<LabelTable> {
   LabelId Apply(TransformId transform, LabelId id);
 
   // Rank returns the position of an ID among all interned label sets, in labels.h order. The
-  // position is valid from Settle until the next Intern.
+  // position is valid from a call to Settle until the next call to Intern.
   void Settle();
   uint32_t Rank(LabelId id) const { return rank_[id]; }
 

@@ -37,7 +37,7 @@ class MatchBinder {
   // Does not own the operation. It must outlive the binder.
   MatchBinder(const plan::BinaryOperation& binary, LabelTable* table);
   Status Bind(Context& context, Inputs inputs, MatchTable* out);
-  // Returns the bytes of label sets that the last Bind computed, as counted by LabelMeter.
+  // Returns the bytes that LabelMeter counted for the label sets computed by the last Bind.
   size_t LabelBytes() const { return meter_.bytes(); }
 
  private:

@@ -50,8 +50,8 @@ class Operator {
   // Fills `out`. Allocates memory only for error messages.
   virtual Status Run(Context& context, Inputs inputs, Vector* out) = 0;
   virtual size_t MemoryBytes() const { return 0; }
-  // Returns the bytes of label sets that the operator computed for its current result, as counted
-  // by LabelMeter, or 0 if the operator only drops or keeps labels.
+  // Returns the size in bytes of the label sets that the operator computed for its current result,
+  // as counted by LabelMeter, or 0 if the operator only drops or keeps labels.
   virtual size_t LabelBytes() const { return 0; }
 };
 

@@ -80,8 +80,8 @@ using LabelColumnPtr = std::shared_ptr<const LabelColumn>;
 // undefined. No two elements have equal labels. A scalar has one element, always present, with the
 // empty label set.
 //
-// The spans are valid until the evaluator's next call to Begin, Changed, or Evaluate after the
-// store changes. `column` is valid while the caller holds the pointer.
+// The spans are valid until the next call to the evaluator's Begin or Changed, or to Evaluate after
+// the store has changed. `column` is valid while the caller holds the pointer.
 struct Vector {
   plan::ValueType type = plan::ValueType::kVector;
   LabelColumnPtr column;

@@ -1,5 +1,5 @@
-// Syntax tree of PromQL as in Prometheus 3, extended by the window kinds [500 samples], [attempt],
-// and [first 200 samples after 20], and by $parameters.
+// Syntax tree of PromQL as in Prometheus 3, extended with the window kinds [500 samples],
+// [attempt], and [first 200 samples after 20], and with $parameters.
 //
 // The tree represents the expression as written: function names are unresolved, types are
 // unchecked, and the tree may contain syntax that the engine does not evaluate (rules/check reports

@@ -1,6 +1,6 @@
-// Parser from expression text to a syntax tree. It accepts the full PromQL grammar of Prometheus 3
-// and the extensions in ast.h. This includes the experimental parts except duration arithmetic,
-// which is reported as unsupported.
+// Parser that converts expression text to a syntax tree. It accepts the full PromQL grammar of
+// Prometheus 3 and the extensions in ast.h. This includes the experimental parts except duration
+// arithmetic, which is reported as unsupported.
 #pragma once
 
 #include "rules/lang/ast.h"

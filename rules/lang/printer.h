@@ -1,5 +1,6 @@
-// Printer from a syntax tree to canonical text, so that ParseExpr(Print(e)) equals e. Equal trees
-// have equal texts, so the text can identify a subexpression in evidence, --explain, and state.
+// Printer that converts a syntax tree to canonical text, so that ParseExpr(Print(e)) equals e.
+// Equal trees have equal texts, so the text can identify a subexpression in evidence, --explain,
+// and state.
 #pragma once
 
 #include <string>

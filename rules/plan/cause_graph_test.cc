@@ -45,7 +45,7 @@ TEST(CauseGraph, TwoPathsToSymptom_NoError) {
 }
 
 TEST(CauseGraph, RulesOfSameAlertShareNode) {
-  // The second rule of alert A explains the cause of the first.
+  // Alert B explains A, and the second rule of A explains B.
   EXPECT_NE(GraphErrors(Cat(kGraphHead, AlertText("A", "", "x"), AlertText("B", "A", "y"),
                             "  - {alert: A, expr: m > 1, explains: [B]}\n"))
                 .find("a cycle of causes: A explains B explains A"),

@@ -34,7 +34,7 @@ using RewriteRules = std::function<Status(const std::vector<std::shared_ptr<lang
 
 struct CompileOptions {
   // Limits for new rule sets, which must also have a valid graph of causes (cause_graph.h). Null
-  // for sets that were accepted earlier, because a replay must not fail after a limit was lowered.
+  // for sets that were accepted earlier, because a replay must not fail after a limit is lowered.
   const RuleLimits* limits = nullptr;
   // Hook that may change the parsed rules before they are checked. An error stops the compilation.
   RewriteRules rewrite = {};

@@ -1,5 +1,5 @@
-// Compiler of a single expression for the streaming engine, used for golden scripts, the
-// differential test, and ad-hoc queries of finished jobs. The functions are pure and thread-safe.
+// Compiles a single expression for the streaming engine. Used for golden scripts, the differential
+// test, and ad-hoc queries of finished jobs. The functions are pure and thread-safe.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Parser for the expressions in the actions of a template. Private to this module.
+// Parser for the expressions in a template's actions. Private to this module.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@ namespace pitwall::templates {
 
 inline constexpr int kMaxParseDepth = 50;
 
-// Parser of one template. The pointers are borrowed. Adds the queries, labels, and parameters of
-// the expressions to the body.
+// Parser for the expressions in one template. The pointers are borrowed. Adds the queries, labels,
+// and parameters of the expressions to the body.
 class ExpressionParser {
  public:
   ExpressionParser(TokenReader* tokens, const VariableScope* scope, TemplateBody* body)

@@ -13,7 +13,7 @@ namespace pitwall::templates {
 // Formats a number like %v or %g without a precision: the shortest digits that round-trip, with an
 // exponent from 1e+06 on.
 std::string GoNumber(double value);
-// Formats a number like %.<precision>g and similar. `verb` is one of e, E, f, F, g, and G.
+// Formats a number like %.<precision><verb>. `verb` is one of e, E, f, F, g, and G.
 std::string GoFloat(double value, char verb, int precision);
 // Formats a value like %v. The caller prints maps and query results.
 std::string GoText(const Value& value);

@@ -356,7 +356,7 @@ Result Le(const FunctionContext&, Arguments a) {
   ASSIGN_OR_RETURN(const int order, Compare(a[0], a[1], false));
   return Value(order == -1 || order == 0);
 }
-// As in Go, gt and ge are the inverses of le and lt, so NaN is greater than everything.
+// As in Go, gt and ge are the negations of le and lt, so NaN is greater than everything.
 Result Gt(const FunctionContext&, Arguments a) {
   ASSIGN_OR_RETURN(const int order, Compare(a[0], a[1], false));
   return Value(order != -1 && order != 0);

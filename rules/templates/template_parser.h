@@ -16,12 +16,12 @@
 
 namespace pitwall::templates {
 
-// Parser of one template. Not thread-safe.
+// Parser for one template. Not thread-safe.
 class Parser {
  public:
   // Fills `body`. The text and the body are borrowed.
   Parser(std::string_view text, std::vector<Token> tokens, TemplateBody* body);
-  // The expression parser points to the tokens and the scope.
+  // Not copyable, because the expression parser points to the tokens and the scope.
   Parser(const Parser&) = delete;
   Parser& operator=(const Parser&) = delete;
 

@@ -32,7 +32,7 @@ class TemplateTest : public testing::Test {
   }
 };
 
-// Go defines `gt` and `ge` as the inverses of `le` and `lt`.
+// Go defines `gt` and `ge` as the negations of `le` and `lt`.
 TEST_F(TemplateTest, NanIsGreaterThanAnyNumberAsInGo) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   EXPECT_EQ(

@@ -39,7 +39,7 @@ struct TemplateFunction {
 // their arguments one at a time (see kAnd and kOr).
 const TemplateFunction* FindFunction(std::string_view name);
 // Returns the reason why a Prometheus function is not supported, or "" if Prometheus has no
-// function of that name.
+// function with that name.
 std::string_view WhyNotSupported(std::string_view name);
 
 // Returns the functions that operate on query results (value_functions.cc), such as value, label,

@@ -16,7 +16,7 @@
 
 namespace pitwall::templates {
 
-// Cursor in the tokens. The last token has the kind kEnd, and the cursor never moves past it.
+// Cursor over the tokens. The last token has the kind kEnd, and the cursor never moves past it.
 class TokenReader {
  public:
   // `text` is borrowed.
@@ -24,7 +24,7 @@ class TokenReader {
       : text_(text), tokens_(std::move(tokens)) {}
 
   const Token& Peek() const { return tokens_[at_]; }
-  // Returns the token `count` after Peek().
+  // Returns the token that is `count` positions after Peek().
   const Token& Ahead(size_t count) const { return tokens_[at_ + count]; }
   const Token& End() const { return tokens_.back(); }
   const Token& Next() { return tokens_[at_ + 1 < tokens_.size() ? at_++ : at_]; }

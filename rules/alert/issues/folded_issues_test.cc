@@ -1,4 +1,4 @@
-// Tests of rules with `fold`: alerts that differ only in the folded labels are one issue.
+// Tests for rules with `fold`: alerts that differ only in the folded labels are one issue.
 #include "rules/alert/issues/folded_issues.h"
 
 #include <gtest/gtest.h>
@@ -106,7 +106,7 @@ TEST_F(FoldedIssuesTest, IssueSpansFirstToLastAlert) {
   EXPECT_EQ(Tick(2, {{1, 5}, {2, 7}, {3, 9}}), Lines{});
   // The first alert ends, but the issue continues with the next alert as its lead.
   EXPECT_EQ(Tick(3, {{2, 7}, {3, 9}}), Lines{});
-  // A higher count or another lead is reported once per minute.
+  // A higher count or another lead is reported at most once per minute.
   EXPECT_EQ(Tick(6, {{2, 7}, {3, 9}}), Lines{});
   EXPECT_EQ(Tick(7, {{2, 7}, {3, 9}}),
             Lines{"updated rank 0 #2 since 1: t12 is 7; first t11 worst t13=9 count 3"});

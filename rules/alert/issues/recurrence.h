@@ -37,9 +37,9 @@ class Recurrence {
 
   // Records that the alert starts firing.
   void Begin(Alert& alert, EventTime now);
-  // Returns whether an alert that is due to end must stay. Changes only the alert's scratch state.
+  // Returns whether an alert that is due to end must keep firing. Changes only scratch state.
   bool Holds(Alert& alert, EventTime now) const;
-  // Records that the alert stays after the tick. `seen` means that expr contains it.
+  // Records that the alert keeps firing after the tick. `seen` means that expr contains it.
   static void Stay(Alert& alert, bool seen);
   // Records that the alert ends as cleared.
   void End(const Alert& alert, EventTime now);

@@ -88,7 +88,7 @@ TEST(Recurrence, HysteresisRestartsWaitWhenNotClear) {
          {80, "", "resolved 1=9 since 20 fired 20 #2 cleared", "1", "1"}});
 }
 
-// The summary at each step of an alert that comes and goes.
+// Checks the summary of an intermittent alert in each event.
 TEST(Recurrence, SummaryCountsReturns) {
   AlertScript s = Unsteady(100);
   s.rule.annotations = {{"summary", "hot", {}}, {"description", "so hot", {}}};

@@ -30,7 +30,7 @@ void InputWatch::Rebind(const eval::Vector& subject) {
   for (size_t i = 0; i < before; ++i) {
     if (seen_[i] == 0) continue;
     const Labels& labels = (*column_)[i];
-    // Equal label sets of one evaluator are the same object, so usually no comparison is needed.
+    // Equal label sets from one evaluator are the same object, so usually no comparison is needed.
     while (j < n && &now[j] != &labels && now[j] < labels) ++j;
     if (j < n && (&now[j] == &labels || now[j] == labels)) {
       seen[j] = 1;

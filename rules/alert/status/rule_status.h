@@ -1,6 +1,7 @@
 // Status of one rule on one job (time-model.md, section 8), and its inputs: needs, and elements
-// that lost their input. NoData must never look healthy: if an evaluated element disappears, the
-// status is NoData and its reason names the element, until it returns or the attempt ends.
+// that lost their input. A rule without input must never look healthy: if an evaluated element
+// disappears, the status is NoData and its reason names the element, until it returns or the
+// attempt ends.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +34,7 @@ class InputWatch {
   size_t missing_count() const { return missing_count_; }
   // Returns whether a missing element agrees with `labels` in all common labels.
   bool IsMissing(const Labels& labels) const;
-  // Returns up to `max` of the missing elements, in label order.
+  // Returns up to `max` missing elements, in label order.
   std::vector<Labels> Names(size_t max) const;
 
   void Save(BinaryWriter& out) const;
@@ -75,10 +76,9 @@ struct StatusChange {
 class RuleStatusMachine {
  public:
   // Settling time, in event time. A first status of NoData or InProgress is held until this long
-  // after the first tick. NoData after NoIssuesFound or InProgress (the series of a rank end with
-  // it), and a new reason for NoData, are held until they have lasted this long. Changes between
-  // NoIssuesFound and InProgress, and changes of the reason alone, are each reported at most once
-  // in this time.
+  // after the first tick. NoData after NoIssuesFound or InProgress (as when a rank ends), and a new
+  // reason for NoData, are held until they have lasted this long. Changes between NoIssuesFound and
+  // InProgress, and changes of the reason alone, are each reported at most once in this time.
   static constexpr int64_t kSettleNs = 60'000'000'000;
 
   // `needs` are the metric names of the rule's needs.

@@ -393,7 +393,7 @@ TEST(RuleStatus, RestoredStateMachineContinues) {
   EXPECT_TRUE(same.ever_found());
   EXPECT_TRUE(same.gate_open());
   EXPECT_FALSE(same.Update(in).has_value());  // No change.
-  // A rule with one more need waits for it.
+  // A rule with an additional need waits for that need.
   RuleStatusMachine more({"a", "b", "c"});
   BinaryReader again(writer.data());
   more.Restore(again);

@@ -39,7 +39,7 @@ double Quantile(double q, double* values, size_t count) {
   return at_lower * (1 - weight) + at_upper * weight;
 }
 
-// Accumulators. Call First(v) for the first member, Next(v) for each further member, and then
+// Accumulators. Call First(v) for the first member, Next(v) for each additional member, and then
 // Result().
 struct SumOf {
   double sum = 0, compensation = 0;

@@ -53,8 +53,8 @@ class HistogramDistanceOp : public Operator {
       for (size_t g = 0; g < side.target.size(); ++g) {
         const uint32_t t = side.target[g];
         if (t == kNoLabel || !side.buckets.AnyPresent(g, *inputs[s])) continue;
-        // Two metrics can have equal labels apart from the name, such as a_bucket and b_bucket of
-        // one rank.
+        // Two metrics can have equal labels apart from the name, such as a_bucket and b_bucket for
+        // the same rank.
         if (side.chosen[t] != kNoLabel) return SameLabelset();
         side.chosen[t] = static_cast<uint32_t>(g);
       }

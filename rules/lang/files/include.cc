@@ -218,7 +218,7 @@ class PackRules {
   std::vector<Rule> rules_;
 };
 
-// Returns the key "include" of a file, or nullopt if the key is absent or the file is not YAML.
+// Returns the file's "include" entry, or nullopt if the entry is absent or the file is not YAML.
 std::optional<Node::Entry> FindInclude(const RuleSetFile& file) {
   if (file.text.find("include") == std::string::npos) return std::nullopt;
   const StatusOr<Node> root = yaml::ParseYaml(file.name, file.text);
@@ -277,7 +277,7 @@ class Expander {
     std::optional<std::string> whole;  // text of the whole pack without its own includes
   };
 
-  // Resolves the includes of the file and returns its text without them.
+  // Resolves the file's includes and returns its text without them.
   StatusOr<std::string> Follow(const RuleSetFile& file) {
     const std::optional<Node::Entry> entry = FindInclude(file);
     if (!entry.has_value()) return file.text;

@@ -13,7 +13,7 @@ constexpr std::string_view kTraining = R"(groups:
 - name: times
   clock: step
   rules:
-  # What a step takes.
+  # Time that a step takes.
   - record: step:own
     expr: a - b
   - record: step:other

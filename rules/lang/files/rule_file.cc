@@ -237,9 +237,9 @@ class Reader {
     }
   }
 
-  // Handles `scope: node`, for conditions of a node that do not depend on the job. The scope has
-  // the same lifetime as `scope: job`, and adds a label by which receivers can group the issues of
-  // all jobs on the node.
+  // Handles `scope: node`, for node conditions that do not depend on the job. The scope has the
+  // same lifetime as `scope: job`, and adds a label by which receivers can group the issues of all
+  // jobs on the node.
   void AddNodeScope(StrictMap& map, RuleText* rule) {
     const Position position = map.Get("scope")->position();
     const bool labeled = std::any_of(rule->labels.begin(), rule->labels.end(),

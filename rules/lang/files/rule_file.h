@@ -1,4 +1,4 @@
-// Parser of rule files: groups and rules as in Prometheus, with the same strictness, and Pitwall's
+// Parser for rule files: groups and rules as in Prometheus, with the same strictness, and Pitwall's
 // additional keys (architecture.md, section 5).
 //
 // All parsed values are in range; rules/check validates the expressions. Durations are position

@@ -82,8 +82,8 @@ bool IsDynamic(const Node& node) {
   return aggregation != nullptr && IsDynamic(aggregation->op);
 }
 
-// Visitor that returns the work per element and evaluation of an operation on vectors. Window
-// columns are counted with their windows.
+// Visitor that returns the work of a vector operation, per element and evaluation. Window columns
+// are counted with their windows.
 class OperationWork {
  public:
   // `both_vectors` is true if the node has two inputs, and both are vectors.
@@ -121,8 +121,8 @@ double NodeWork(const DomainPlan& domain, const Node& node) {
   return std::visit(OperationWork(both_vectors), node.operation);
 }
 
-// Estimates the elements per series of a node's selector: the buckets of histogram_over_time, and
-// elementwise results computed from them.
+// Estimates the number of elements per series of a node's selector: the buckets of
+// histogram_over_time, and elementwise results computed from them.
 class ElementCount {
  public:
   explicit ElementCount(const DomainPlan& domain)
@@ -168,7 +168,7 @@ class ElementCount {
   std::vector<double> known_;  // 0 means not computed yet
 };
 
-// Visits all dependencies of some nodes, including subqueries, once each.
+// Visits each dependency of the added nodes once, including subqueries.
 class RuleWalk {
  public:
   RuleWalk(const DomainPlan& domain, const CostOptions& options, Duration interval, RuleCost* cost)
@@ -279,7 +279,7 @@ class RuleWalk {
                                         PairsWork(demand, cost.samples) + kBucketWork * more) /
                                            Seconds(interval);
     cost.state_bytes += kBucketBytes * more;
-    // Each element of a subquery is a series of its windows.
+    // Each element of a subquery is a separate series in the subquery's windows.
     const double series = elements_.OfSource(ref.source);
     cost.ns_per_second *= series;
     cost.state_bytes *= series;

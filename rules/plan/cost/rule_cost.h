@@ -26,7 +26,7 @@ struct CostOptions {
 struct DemandCost {
   Duration pane;  // 0 if there are no panes
   int64_t panes = 0;
-  // Two panes per interval of length `pane` (services/model/windows/pane_grid.h).
+  // True if each interval of length `pane` has two panes (services/model/windows/pane_grid.h).
   bool paired = false;
   std::string family;    // family of the state: "sums", "extremes", …
   bool rescans = false;  // true if each read walks the window

@@ -207,7 +207,7 @@ TEST(RuleCost, LabelsGrowWithReplacement) {
             65);  // two labels of 32 bytes each
   EXPECT_EQ(bytes("label_replace(a, 'y', '${1}$$', 'x', '(.*)') > 1"), 33);
   EXPECT_EQ(bytes("label_join(a, 'y', '--', 'x', 'z') > 1"), 66);
-  // The result of each level is kept, so the sizes are 64 + 128 + 256.
+  // The result of each level is kept, so the total size is 64 + 128 + 256.
   EXPECT_EQ(bytes("label_replace(label_replace(label_replace(a, 'x', '$1$1', 'x', '(.*)'), 'x', "
                   "'$1$1', 'x', '(.*)'), 'x', '$1$1', 'x', '(.*)') > 1"),
             448);

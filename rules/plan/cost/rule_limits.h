@@ -1,5 +1,5 @@
 // Limits on the estimated cost of one rule (rule_cost.h). Loading a rule that exceeds a limit fails
-// with an error that has a position.
+// with an error that includes the rule's position.
 #pragma once
 
 #include <cstdint>

@@ -69,7 +69,7 @@ Demand DemandPlanner::MakeDemand(const SelectorExpr& selector, WindowFunction fu
       demand.skip = selector.skipped;
       break;
   }
-  // Samples stay valid for the same time as in an instant selector.
+  // Samples stay valid for as long as in an instant selector.
   if (function == WindowFunction::kShare) demand.lookback = group_.lookback;
   return demand;
 }

@@ -1,5 +1,5 @@
-// Builder of one DomainPlan that merges equal nodes into one node and equal windows into one
-// demand. Private to this module.
+// Builds one DomainPlan, merging equal nodes into one node and equal windows into one demand.
+// Private to this module.
 #pragma once
 
 #include <string>

@@ -10,8 +10,8 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-// Fields of the identity of a node, in their order. They are a persistent format: state under a
-// changed key is lost on a reload.
+// Fields of a node's identity, in order. They are a persistent format: state under a changed key is
+// lost on a reload.
 struct Identity {
   uint8_t operation = 0;
   ValueType type = ValueType::kVector;

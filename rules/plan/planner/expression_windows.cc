@@ -1,4 +1,4 @@
-// Planning of the functions over range vectors.
+// Planning of functions over range vectors.
 #include <utility>
 
 #include "rules/check/types.h"

@@ -1,4 +1,4 @@
-// Parameter overrides per job, for jobs that need other parameter values than those in the rule
+// Parameter overrides per job, for jobs that need parameter values other than those in the rule
 // file (architecture.md, section 5, Overrides).
 //
 //   jobs:

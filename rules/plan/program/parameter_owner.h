@@ -12,8 +12,8 @@
 
 namespace pitwall::plan {
 
-// Returns the parameters of this name that the rule name refers to. Empty if there is no such rule
-// or parameter.
+// Returns the parameters named `parameter` that `rule` refers to. Empty if there is no such rule or
+// parameter.
 std::vector<const Parameter*> ParametersMeant(const Program& program, std::string_view rule,
                                               std::string_view parameter);
 // Returns the same parameters if all of them are numbers, which users may set while a job runs.
@@ -21,7 +21,7 @@ std::vector<const Parameter*> ParametersMeant(const Program& program, std::strin
 // nearest name.
 StatusOr<std::vector<const Parameter*>> NumbersMeant(const Program& program, std::string_view rule,
                                                      std::string_view parameter);
-// Returns the names of up to three rules that have a parameter of this name.
+// Returns the names of up to three rules that have a parameter with this name.
 std::vector<std::string> RulesWithParameter(const Program& program, std::string_view parameter);
 // Returns the value for display: a number, or text in quotes.
 std::string ShownValue(const Parameter& parameter);

@@ -8,7 +8,7 @@
 namespace pitwall::plan {
 
 // Returns the canonical text, but with windows on the step clock as numbers of steps: "[500:1]"
-// instead of the "[8m20s:1s]" in the text that identifies state.
+// instead of "[8m20s:1s]".
 std::string ShownText(const DomainPlan& domain, const Node& node);
 
 }  // namespace pitwall::plan
