@@ -1,5 +1,5 @@
-// The log's single writer. It turns requests into committed records and commits waiting requests
-// together with one flush.
+// The log's single writer. It turns requests into committed records and commits all waiting
+// requests with a single flush.
 #pragma once
 
 #include <atomic>

@@ -208,7 +208,7 @@ StatusOr<int64_t> CompactPartition(const CompactionPolicy& policy, CommittedStat
       ++dropped;
       return OkStatus();
     };
-    // Closes the output file after the first input segment with which it reaches the size limit.
+    // Closes the output file after the input segment that brings it to the size limit.
     size_t behind = first;
     do {
       RETURN_IF_ERROR(ForEachRecord(closed.segments[behind++], damage, keep));

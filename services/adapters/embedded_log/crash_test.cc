@@ -14,7 +14,7 @@ namespace {
 
 class CrashTest : public EmbeddedLogTest {
  protected:
-  // Returns commit n, which writes record n to both topics and the position n + 1.
+  // Returns commit n, which writes record n to both topics and sets the position to n + 1.
   static Commit Numbered(int64_t n) {
     Commit commit;
     commit.group = "g";

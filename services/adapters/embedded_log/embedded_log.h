@@ -130,7 +130,7 @@ struct EmbeddedLogStats {
 //  * Unavailable: the disk failed. The commit is undone, and later commits succeed after the disk
 //    recovers.
 //  * FailedPrecondition: the log was opened read-only.
-// An error of one partition names the partition and does not affect the others. If the records of a
+// An error in one partition names the partition and does not affect the others. If the records of a
 // partition cannot be flushed, it is suspended until a flush succeeds.
 class EmbeddedLog : public Log {
  public:
@@ -145,7 +145,7 @@ class EmbeddedLog : public Log {
   virtual Status Maintain() = 0;
   // Flushes everything committed so far to disk.
   virtual Status Sync() = 0;
-  // Returns the damage that recovery and readers found since open (at most 1000 reports).
+  // Returns the damage that recovery and readers have detected since open (at most 1000 reports).
   virtual std::vector<DamageReport> Damage() = 0;
   // Returns the counts of all damage by kind and topic.
   virtual std::vector<DamageCount> DamageCounts() = 0;

@@ -31,7 +31,7 @@ Status CheckOptions(const EmbeddedLogOptions& o) {
   return OkStatus();
 }
 
-// Returns one check for each segment that was not verified at open.
+// Returns one check for each segment that was not verified when the log was opened.
 std::vector<std::function<Status()>> ChecksOf(Recovered* recovered,
                                               const std::shared_ptr<DamageLog>& damage) {
   std::vector<std::function<Status()>> checks;

@@ -105,8 +105,8 @@ Status Maintenance::CompactLocked() {
   for (const auto& topic : log_.topics->All()) {
     if (!topic->topic.config.compacted) continue;
     for (CommittedState::Partition* partition : topic->partitions) {
-      // Each pass processes as many segments as the memory limit allows and makes at least one of
-      // them clean.
+      // Each pass processes as many segments as the memory limit allows and cleans at least one of
+      // them.
       for (bool more = true; more;) {
         const auto written =
             CompactPartition(policy, log_.state, partition, log_.writer, log_.damage);

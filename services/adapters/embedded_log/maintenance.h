@@ -33,7 +33,7 @@ class Maintenance {
   // Deletes expired segments. Continues with the other partitions after an error and returns the
   // first error.
   Status Retain();
-  // Applies retention and then compacts the partitions whose dirty share requires it.
+  // Applies retention and then compacts the partitions whose dirty share is high enough.
   Status RetainAndCompact();
   // Waits for running maintenance to finish and then closes the writer.
   Status CloseWriter();

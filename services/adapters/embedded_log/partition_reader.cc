@@ -37,7 +37,7 @@ Status SegmentPartitionReader::Poll(size_t max_records, size_t max_bytes, Durati
   for (;;) {
     const Status status = ReadNow(&take);
     if (!status.ok() && take.records > 0) {
-      // The position must not move past a loss before it is reported to the caller.
+      // The position must not move past a loss before the loss is reported to the caller.
       pending_ = status;
       pending_position_ = position_;
       position_ = out->back().offset + 1;

@@ -199,7 +199,7 @@ class Recovery {
     extend_to_ = std::max(newest, mark_.sequence);
   }
 
-  // Frames other than commits were flushed when they were written, so their facts stay valid.
+  // Frames other than commits were flushed when they were written, so the facts in them stay valid.
   void DropFrom(size_t first, int64_t at, std::vector<ScannedFrame>* frames) {
     for (size_t i = first; i < frames->size(); ++i) {
       const Frame& frame = (*frames)[i].frame;
@@ -394,7 +394,7 @@ class Recovery {
     return OkStatus();
   }
 
-  // Verifies segments up to the byte limit, the newest of each partition first.
+  // Verifies segments up to the byte limit, starting with the newest of each partition.
   Status VerifySegments() {
     struct Candidate {
       PartitionKey key;

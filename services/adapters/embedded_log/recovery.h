@@ -17,7 +17,7 @@
 
 namespace pitwall::log {
 
-// Segment to verify later because it was not verified at open.
+// Segment to verify later because it was not verified when the log was opened.
 struct Unverified {
   PartitionKey key;
   size_t index = 0;

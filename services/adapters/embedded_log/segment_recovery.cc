@@ -100,8 +100,7 @@ Status VerifyCommit(const PartitionFiles& files, const PartitionEnd& end, bool c
   SegmentReader reader(file, end.from_bytes, end.to_bytes);
   BatchDecoder decoder;
   int64_t next = end.from_offset;
-  // Reads a few bytes after the commit. If zeros continue there, that part did not reach the disk
-  // either.
+  // A run of zeros at the end of the commit may continue after it, so a few more bytes are read.
   constexpr int64_t kBehind = 16;
   std::string bytes(static_cast<size_t>(end.to_bytes - end.from_bytes + kBehind), '\0');
   ASSIGN_OR_RETURN(const size_t got, file->ReadAt(end.from_bytes, bytes.data(), bytes.size()));
@@ -171,7 +170,7 @@ int64_t EndOfSegment(const PartitionContent& content, size_t index) {
 
 namespace {
 
-// Collects the damage of one partition's files.
+// Collects the damage in one partition's files.
 class Examination {
  public:
   Examination(const PartitionFiles& files, const PartitionFacts& facts, DamageLog* damage)

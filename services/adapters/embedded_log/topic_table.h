@@ -37,8 +37,8 @@ class TopicTable {
 
   // Adds the recovered topics and moves the contents of their partitions to the committed state.
   void AddRecovered(Recovered* recovered);
-  // Creates the topic, or changes its retention if it exists. Before creating a topic, it calls
-  // `admit` and returns any error. If `writer` is nullptr, existing topics stay unchanged.
+  // Creates the topic, or changes its retention if it exists. Calls `admit` before creating a
+  // topic, and returns its error. If `writer` is nullptr, existing topics stay unchanged.
   Status Ensure(std::string_view name, const TopicConfig& config, CommitWriter* writer,
                 const std::function<Status()>& admit);
 

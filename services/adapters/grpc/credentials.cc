@@ -22,8 +22,8 @@ StatusOr<std::string> ReadFile(const std::string& path) {
   return text.str();
 }
 
-// Allows only forward secrecy and authenticated encryption. gRPC reads this environment variable
-// once.
+// Allows only cipher suites with forward secrecy and authenticated encryption. gRPC reads this
+// environment variable once.
 constexpr char kCiphers[] =
     "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256:"
     "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES256-GCM-SHA384:"

@@ -56,7 +56,7 @@ void ToProto(const IssueEvent& e, issues_v1::IssueEvent* out) {
   if (e.started_at != EventTime()) SetTime(e.started_at.ns(), out->mutable_started_at());
   if (e.last_seen_at != EventTime()) SetTime(e.last_seen_at.ns(), out->mutable_last_seen_at());
   if (e.ended_at != EventTime()) SetTime(e.ended_at.ns(), out->mutable_ended_at());
-  // The enums have the same numbers, as a test verifies.
+  // A test verifies that the enums have the same numbers.
   out->set_end_reason(static_cast<issues_v1::EndReason>(e.end_reason));
   out->set_sequence(e.sequence);
   if (e.type != EventType::kRuleStatus && e.type != EventType::kJobChanged)

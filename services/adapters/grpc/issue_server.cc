@@ -177,7 +177,7 @@ class IssueServiceImpl final : public issues_v1::IssueService::CallbackService {
     void OnDone() override { delete this; }
   };
 
-  // List and Get read memory under a short lock, so they can run on gRPC's threads.
+  // List and Get read memory under a briefly held lock, so they can run on gRPC's threads.
   template <typename F>
   ::grpc::ServerUnaryReactor* Answer(CallbackServerContext* context, F f, Role role = Role::kView) {
     ::grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();

@@ -26,7 +26,8 @@ struct GrpcTls {
 
 struct IssueServerOptions {
   std::string listen = "127.0.0.1:0";  // port 0 selects any free port
-  AccessTokens tokens;  // required beyond loopback: metadata "authorization: Bearer <token>"
+  // Required on non-loopback addresses: metadata "authorization: Bearer <token>".
+  AccessTokens tokens;
   GrpcTls tls;
   bool reflection = true;
   size_t max_watches = 64;  // each watch uses a thread
@@ -54,10 +55,10 @@ class IssueServer {
   virtual ~IssueServer() = default;  // stops the server
   virtual int port() const = 0;
   virtual void SetServing(bool serving) = 0;  // result of health checks; false until the first call
-  // Ends watches with UNAVAILABLE and then stops the server. Returns after stop_limit_ns even if a
-  // call or a gRPC thread has not ended. This limit is necessary because gRPC 1.51 sleeps until an
-  // absolute wall time, so it sleeps longer if the clock is set back. A call that is still running
-  // may continue to use the source. Idempotent.
+  // Ends watches with UNAVAILABLE and then stops the server. Returns after at most stop_limit_ns,
+  // even if a call or a gRPC thread has not ended. This limit is necessary because gRPC 1.51 sleeps
+  // until an absolute wall time, so it sleeps longer if the clock is set back. A call that is still
+  // running may continue to use the source. Idempotent.
   virtual void Stop() = 0;
 };
 

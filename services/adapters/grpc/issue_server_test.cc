@@ -400,8 +400,8 @@ TEST_F(IssueServerTest, ServesTls) {
   client.timeout_ns = 10 * kNanosPerSecond;
   const StatusOr<IssuePage> page = (*IssueClient::Make(client))->List({});
   EXPECT_TRUE(page.ok()) << page.status();
-  // Only forward secrecy with authenticated encryption is allowed, so CBC and RSA key exchange are
-  // rejected.
+  // Only cipher suites with forward secrecy and authenticated encryption are allowed, so CBC and
+  // RSA key exchange are rejected.
   const auto handshake = [&](std::string_view options_of_client) {
     return std::system(Cat("openssl s_client -connect 127.0.0.1:", server_->port(), " -cert ", dir,
                            "/cert.pem -key ", dir, "/key.pem -alpn h2 ", options_of_client,

@@ -23,8 +23,8 @@ class AddressCounts {
   std::map<std::string, size_t> of_;
 };
 
-// Open connections. A connection beyond the limits takes a reserved slot. Used only on the I/O
-// thread.
+// Open connections. A connection that exceeds the limits takes a reserved slot. Used only on the
+// I/O thread.
 class ConnectionCounts {
  public:
   explicit ConnectionCounts(const HttpLimits& limits) : limits_(limits) {}

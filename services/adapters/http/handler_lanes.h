@@ -24,8 +24,8 @@ class HandlerLanes {
   bool IsFull(Lane lane) const {
     return waiting_[static_cast<size_t>(lane)].load() >= options_.limits.max_waiting_requests;
   }
-  // Runs the handler of `route` on a thread of its lane and then `done` on the I/O thread. `route`
-  // must outlive the request.
+  // Runs the handler of `route` on one of its lane's threads, and then `done` on the I/O thread.
+  // `route` must outlive the request.
   void Run(const HttpRoute* route, Arrival arrival, std::function<void(HttpResponse)> done);
   // Waits until all handlers have returned.
   void Join();

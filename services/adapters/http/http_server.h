@@ -3,15 +3,15 @@
 // One thread does all I/O, and each lane has a few threads that run handlers. All resources are
 // limited: header and body size, the time allowed for the header and body to arrive, idle time,
 // connections in total and per address, and waiting requests per lane (503 above the limit).
-// Queries cannot use the threads of health checks and actions or the reserved connections, so
-// health checks and actions respond even if queries do not.
+// Queries cannot use the threads and connections reserved for health checks and actions, so these
+// respond even if queries do not.
 //
 // A request is canceled if its client closes the connection or its time limit expires. A canceled
 // read-only request is not started, and a running handler can observe the cancellation
 // (services/base/cancellation.h). Actions are never canceled. The default address is loopback. On
 // other addresses, a token is required (Authorization: Bearer) except on open routes. On a loopback
 // listener without a token, the Host header must name loopback, so that a web page cannot reach the
-// server using DNS rebinding.
+// server through DNS rebinding.
 #pragma once
 
 #include <array>
@@ -60,8 +60,8 @@ struct TlsFiles {
 
 // Access control for a server.
 struct HttpAccess {
-  // A token is required beyond loopback. Routes with the role kAct require the act token on every
-  // address.
+  // A token is required on non-loopback addresses. Routes with the role kAct require the act token
+  // on every address.
   AccessTokens tokens;
   // Host names allowed in addition to loopback names, for listeners without a token.
   std::vector<std::string> allowed_hosts;
@@ -97,7 +97,8 @@ struct HttpServerCounters {
 class HttpServer {
  public:
   // Starts listening and serving. Returns InvalidArgument for an invalid address, a duplicate
-  // route, or a missing token beyond loopback. Returns Unavailable if the address is in use.
+  // route, or a missing token on a non-loopback address. Returns Unavailable if the address is in
+  // use.
   static StatusOr<std::unique_ptr<HttpServer>> Start(HttpServerOptions options,
                                                      std::vector<HttpRoute> routes);
   virtual ~HttpServer() = default;  // stops the server

@@ -446,8 +446,8 @@ TEST(HttpServer, ServesTlsAndReloadsCertificates) {
   EXPECT_EQ(reply->body, "hi tls");
   // A plain-text client gets no content and does not affect the server.
   EXPECT_THAT(Ask(*server, "GET /hello HTTP/1.1\r\nHost: localhost\r\n\r\n"), Not(HasSubstr("hi")));
-  // Only forward secrecy and authenticated encryption are accepted, so CBC and RSA key exchange are
-  // rejected.
+  // Only cipher suites with forward secrecy and authenticated encryption are accepted, so CBC and
+  // RSA key exchange are rejected.
   const auto handshake = [&](std::string_view options_of_client) {
     return std::system(Cat("openssl s_client -connect 127.0.0.1:", server->port(), " ",
                            options_of_client, " </dev/null >/dev/null 2>&1")

@@ -18,7 +18,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Test data for the streams, with the number of live streams.
+// Test data for the streams, and the number of live streams.
 struct Source {
   std::mutex mutex;
   std::condition_variable changed;

@@ -1,4 +1,4 @@
-// Connections above the HTTP server's limits. Private to this folder.
+// Connections that exceed the HTTP server's limits. Private to this folder.
 #pragma once
 
 #include <array>
@@ -18,9 +18,9 @@ class RejectedConnections {
   // Each connection stays open for at most `linger_ns`. With `tls`, no response is sent.
   RejectedConnections(bool tls, int64_t linger_ns) : tls_(tls), linger_ns_(linger_ns) {}
 
-  // Sends 503 to a rejected connection if that is cheap. The write never blocks. A limited number
-  // of sockets stay open briefly so that the client can read the response before a reset. With TLS,
-  // or if too many such sockets are open, the connection is closed without a response.
+  // Tries to send 503 to a rejected connection. The write never blocks. A limited number of sockets
+  // stay open briefly so that the client can read the response before a reset. With TLS, or if too
+  // many such sockets are open, the connection is closed without a response.
   void Reject(asio::ip::tcp::socket socket);
   // Closes all connections.
   void Close();

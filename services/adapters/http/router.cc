@@ -15,7 +15,7 @@ int HexDigit(char c) {
   return -1;
 }
 
-// Returns the host of "host", "host:port", "[v6]", or "[v6]:port".
+// Returns the host in "host", "host:port", "[v6]", or "[v6]:port".
 std::string_view HostOnly(std::string_view host) {
   if (StartsWith(host, "[")) {
     const size_t end = host.find(']');
@@ -147,7 +147,7 @@ Role Gate::ShownRole(const HttpRequest& request) const {
 
 Role Gate::RoleOf(const HttpRequest& request) const {
   const Role role = ShownRole(request);
-  // Beyond loopback, the server starts without a token only if all routes are open.
+  // On a non-loopback address, the server starts without a token only if all routes are open.
   return role == Role::kNone && tokens_.view.empty() && loopback_ ? Role::kView : role;
 }
 

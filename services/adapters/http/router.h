@@ -61,7 +61,7 @@ class Gate {
   Role RoleOf(const HttpRequest& request) const;
 
  private:
-  // Returns the role of the token or cookie in the request.
+  // Returns the role granted by the token or cookie in the request.
   Role ShownRole(const HttpRequest& request) const;
   // Returns true if the Origin header matches this server or is missing, as in requests that do not
   // come from a browser.

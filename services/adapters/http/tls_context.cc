@@ -40,7 +40,8 @@ StatusOr<std::shared_ptr<ssl::context>> TlsContextSource::Load() const {
                            ssl::context::no_sslv3 | ssl::context::no_tlsv1 |
                            ssl::context::no_tlsv1_1,
                        error);
-  // Allows only forward secrecy and authenticated encryption, not RSA key exchange or CBC.
+  // Allows only ciphers with forward secrecy and authenticated encryption, not RSA key exchange or
+  // CBC.
   if (SSL_CTX_set_cipher_list(context->native_handle(), kTls12Ciphers) != 1)
     return Internal("OpenSSL supports none of the required ciphers");
   SSL_CTX_set_options(context->native_handle(), SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION |

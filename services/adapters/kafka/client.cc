@@ -20,7 +20,8 @@ constexpr size_t kMaxMetTopics = 1024;
 constexpr int64_t kRetryNs = 50 * kNanosPerMilli;
 constexpr size_t kMaxMetadata = 4096;  // the broker's offset.metadata.max.bytes
 
-// Settings that the guarantees in kafka_log.h require or that other options set.
+// Settings that users cannot change, because the guarantees in kafka_log.h depend on them or other
+// options set them.
 constexpr std::string_view kReserved[] = {
     "acks",
     "allow.auto.create.topics",

@@ -101,7 +101,7 @@ Status ErrorStatus(rd_kafka_resp_err_t error, std::string_view context,
                    std::string_view detail = "");
 
 // Calls `attempt` with the remaining time until its result is not Unavailable or `timeout_ns` has
-// expired, and returns its last result. While a leader, a coordinator, or the controller moves,
+// elapsed, and returns its last result. While a leader, a coordinator, or the controller moves,
 // brokers reject requests, and librdkafka updates its metadata only for the next request.
 Status RetryWhileUnavailable(Clock* clock, int64_t timeout_ns,
                              const std::function<Status(int64_t timeout_ns)>& attempt);

@@ -35,7 +35,7 @@ StatusOr<std::unique_ptr<KafkaCommitter>> KafkaCommitter::Open(const KafkaLogOpt
       .Set("message.timeout.ms", TimeoutMs(options.commit_timeout_ns))
       .Set("queue.buffering.max.kbytes", options.append_queue_bytes >> 10);
   auto state = std::make_unique<ClientState>();
-  // The functions below invoke this callback on their own thread.
+  // This callback runs on the thread that calls the functions below.
   state->on_delivery = [self = committer.get()](const rd_kafka_message_t& message) {
     if (message.err == RD_KAFKA_RESP_ERR_NO_ERROR || !self->rejected_.ok()) return;
     // Records purged by an abort are not the cause of the error.

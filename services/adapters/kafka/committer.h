@@ -29,7 +29,7 @@ class KafkaCommitter final : public Committer {
   Status Finish(int64_t deadline);
   // Aborts the open transaction. If that fails, the next Apply retries it first.
   Status Abort(int64_t deadline);
-  // Returns the error of a failed transactional call. A fatal error makes this committer unusable.
+  // Returns the error for a failed transactional call. A fatal error makes this committer unusable.
   Status Judge(const rd_kafka_error_t* error, std::string_view step);
   Status End(std::string_view why);
   int64_t Left(int64_t deadline) const;

@@ -1,13 +1,13 @@
-// Log (services/io/io.h) over Apache Kafka, for multi-machine deployments.
+// Log (services/io/io.h) backed by Apache Kafka, for multi-machine deployments.
 //
 // Implementation of the guarantees in io.h:
 //  * Each reader is manually assigned one partition, reads only committed records, and keeps its
 //    own position. Readers never join a consumer group. Transaction markers and aborted records are
-//    holes; position() skips them, so position() == EndOffset() after everything was read.
+//    holes; position() skips them, so position() == EndOffset() after everything has been read.
 //    Therefore, Poll may return early without records if it moved the position.
 //  * EndOffset() is the last stable offset. Records after the start of an open transaction are
 //    excluded.
-//  * Records of a Committer become visible a few milliseconds after Apply returns, because the
+//  * A Committer's records become visible a few milliseconds after Apply returns, because the
 //    broker writes the transaction markers asynchronously.
 //  * An Appender is an idempotent producer with acks=all and zstd. After a failed Append, some or
 //    all of its records may nevertheless have been written.
@@ -49,12 +49,12 @@ struct KafkaLogOptions {
   // May contain secrets: never logged.
   std::map<std::string, std::string> rdkafka;
 
-  // Timeout of metadata calls, admin calls, Committed, StorePosition, and EndOffset.
+  // Timeout for metadata calls, admin calls, Committed, StorePosition, and EndOffset.
   int64_t request_timeout_ns = 15 * kNanosPerSecond;
   // Time after which Append returns Unavailable if the records are not durable yet.
   int64_t append_timeout_ns = 30 * kNanosPerSecond;
   int64_t commit_timeout_ns = 30 * kNanosPerSecond;  // also for OpenCommitter
-  // Time after which the broker aborts the open transaction of a dead committer.
+  // Time after which the broker aborts a dead committer's open transaction.
   int64_t transaction_timeout_ns = 60 * kNanosPerSecond;
 
   // Maximum combined size of the key and value. The broker's message.max.bytes must allow it.

@@ -1,5 +1,5 @@
-// Kafka topics: creation, partition counts, and verification of the configuration of Pitwall's
-// topics. Thread-safe. Private to services/adapters/kafka.
+// Kafka topics: creation, partition counts, and configuration checks for Pitwall's topics.
+// Thread-safe. Private to services/adapters/kafka.
 #pragma once
 
 #include <cstdint>
@@ -52,7 +52,7 @@ class Topics {
       : options_(options), clock_(clock), client_(std::move(client)) {}
 
   StatusOr<Layout> Ask(std::string_view topic, int64_t timeout_ns);
-  // Sends one request for Offset.
+  // Sends a single request; Offset retries it.
   Status AskOffset(const TopicPartition& at, Edge edge, int64_t timeout_ns, int64_t* offset);
   Status Create(std::string_view topic, const TopicConfig& config);
   // Checks the timestamp type and, if given, the cleanup policy.

@@ -11,7 +11,7 @@ namespace pitwall::log {
 
 // Starts with wall time and advances with monotonic time, like the clocks of the sources that write
 // to the log (time-model.md 1.1). If the wall clock is set back, the append time does not follow.
-// Otherwise, every sample of a running source would be rejected as ahead of its record. For the
+// If it did, every sample from a running source would be rejected as ahead of its record. For the
 // same reason, the append time follows a forward step: immediately if the step is at most an hour,
 // otherwise once it has lasted for a minute (ClockStep). Not thread-safe; borrows the clock.
 class AppendClock {
@@ -42,7 +42,7 @@ class AppendClock {
   // when the two agree again.
   int64_t Stamp();
 
-  // Returns append time minus wall time. The result is positive after the wall clock was set back,
+  // Returns append time minus wall time. The result is positive after the wall clock is set back,
   // negative while a large forward step is pending, and otherwise 0.
   int64_t AheadNs() { return Now() - clock_->WallNs(); }
 

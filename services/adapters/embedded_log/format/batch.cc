@@ -157,7 +157,7 @@ void BatchBuilder::Finish(uint64_t sequence, bool compress, std::string* out) {
     const size_t size = ZSTD_compressCCtx(zstd_.get(), compressed_.data(), compressed_.size(),
                                           raw_.data(), raw_.size(), kZstdLevel);
     // Compression must save at least an eighth of the size. Smaller savings are not worth the
-    // reader's time.
+    // decompression time.
     if (ZSTD_isError(size) == 0 && size < raw_.size() - raw_.size() / 8) {
       stored = std::string_view(compressed_).substr(0, size);
       compressed = true;

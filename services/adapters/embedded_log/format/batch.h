@@ -48,7 +48,8 @@ struct BatchHeader {
   int64_t last_offset() const { return base_offset + last_delta; }
 };
 
-// Parses a batch header. Returns nothing if the magic, the CRC, or a bound is wrong.
+// Parses a batch header. Returns nothing if the magic or the CRC is wrong, or a field is out of
+// range.
 std::optional<BatchHeader> ParseBatchHeader(std::string_view bytes);
 inline constexpr std::string_view kBatchMagic = "PWB1";
 
@@ -103,8 +104,7 @@ class BatchBuilder {
   uint32_t count_ = 0;
 };
 
-// Decoder for the records in one batch at a time. Not thread-safe; reuses its memory across
-// batches.
+// Decoder for batches, one at a time. Reuses its memory across batches. Not thread-safe.
 class BatchDecoder {
  public:
   BatchDecoder();
@@ -112,12 +112,12 @@ class BatchDecoder {
   BatchDecoder(const BatchDecoder&) = delete;
   BatchDecoder& operator=(const BatchDecoder&) = delete;
 
-  // Starts a batch. `stored` must stay valid until the batch is decoded. Fails with DataLoss if the
-  // CRC or the decompression fails.
+  // Starts a batch. `stored` must stay valid until the batch is decoded. Returns DataLoss if the
+  // CRC is wrong or decompression fails.
   Status Open(const BatchHeader& header, std::string_view stored);
   bool more() const { return left_ > 0; }
   void Close() { left_ = 0; }
-  // Returns the next record. If the payload does not parse, returns DataLoss. The rest of the batch
+  // Returns the next record. Returns DataLoss if the payload does not parse; the rest of the batch
   // is then unreadable.
   Status Next(RecordView* record);
 

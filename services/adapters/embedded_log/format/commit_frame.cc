@@ -255,7 +255,7 @@ bool LooksTorn(std::string_view bytes, int64_t position) {
     if (run == kRun) return true;
   }
   if (run >= kRun / 2) return true;
-  // The last sector may contain only a few bytes.
+  // The last sector may contain only a few bytes, so fewer zeros suffice.
   const int64_t end = position + static_cast<int64_t>(bytes.size());
   const int64_t sector = end / kSector * kSector;
   return sector > position && sector < end && static_cast<int64_t>(run) >= end - sector;

@@ -88,7 +88,7 @@ TEST(JournalScan, FindsFramesAfterDamage) {
   ASSERT_EQ(scan.frames.size(), 4U);
   EXPECT_EQ(scan.frames[2].frame.sequence, 4U);
   EXPECT_EQ(scan.frames[2].from, static_cast<int64_t>(starts[3]));
-  // A frame that repeats an old sequence does not belong to the journal.
+  // A frame that repeats an old sequence number does not belong to the journal.
   std::string repeated = JournalHeader(1);
   ASSERT_TRUE(EncodeFrame(Sample(2), &repeated).ok());
   ASSERT_TRUE(EncodeFrame(Sample(2), &repeated).ok());

@@ -82,7 +82,7 @@ Status CommitJournal::CutTail() {
 Status CommitJournal::Append(std::string_view frames) {
   RETURN_IF_ERROR(distrusted_);
   if (folder_dirty_) RETURN_IF_ERROR(SyncFolder());
-  // The rest of a failed commit must be removed. Otherwise, recovery might read its frame.
+  // The remains of a failed commit must be removed. Otherwise, recovery might read its frame.
   if (dirty_tail_) RETURN_IF_ERROR(CutTail());
   if (Status written = file_->WriteAt(bytes_, frames); !written.ok()) {
     (void)CutTail();

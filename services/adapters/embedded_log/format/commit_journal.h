@@ -66,7 +66,7 @@ class CommitJournal {
   // Flushes the file. After a failure, the file is no longer trusted, so appends fail until a
   // checkpoint creates a new file.
   Status Sync();
-  // Records that a flush of file() by the caller failed.
+  // Records that the caller failed to flush file().
   void Distrust(const Status& status) { distrusted_ = status; }
   const Status& distrusted() const { return distrusted_; }
   // Records that the frames up to `sequence` are on disk. Writes in place and needs no additional

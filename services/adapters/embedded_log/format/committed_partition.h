@@ -67,7 +67,7 @@ struct PartitionUpdate {
   int64_t sealed_time_ns = -1;
 };
 
-// Committed content of a partition and the readers waiting for more. Serves as a handle: name,
+// Committed content of a partition and the readers waiting for more. Serves as a handle: its name,
 // directory, and key never change. Only CommittedState uses the other functions, under its lock.
 class CommittedPartition {
  public:

@@ -73,8 +73,8 @@ class CommittedState {
 
  private:
   mutable Mutex mutex_;
-  // Also guards the partitions that the handles point to. The exceptions are the name, directory,
-  // and key, which never change.
+  // Also guards the partitions that the handles point to, except for their name, directory, and
+  // key, which never change.
   std::map<PartitionKey, std::unique_ptr<Partition>> partitions_ ABSL_GUARDED_BY(mutex_);
   std::map<uint32_t, TopicFact> topics_ ABSL_GUARDED_BY(mutex_);
   CommittedGroups groups_ ABSL_GUARDED_BY(mutex_);

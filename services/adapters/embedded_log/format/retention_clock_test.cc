@@ -1,4 +1,4 @@
-// Tests for the wall time accepted for retention, and its file.
+// Tests for the wall time accepted for retention and for the file that stores it.
 #include "services/adapters/embedded_log/format/retention_clock.h"
 
 #include <gtest/gtest.h>

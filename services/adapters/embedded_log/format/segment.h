@@ -43,8 +43,8 @@ class Segment {
   Status Pin();
 
   // Returns the position of the last known batch that starts at or before `offset`, or of the first
-  // batch. Scans the headers up to that offset if they are not indexed yet. `limit` is the
-  // committed size.
+  // batch if there is none. Scans the headers up to that offset if they are not indexed yet.
+  // `limit` is the committed size.
   StatusOr<int64_t> FindPosition(int64_t offset, int64_t limit);
   // Returns the newest append time up to `limit`, or -1 if no batch is readable.
   StatusOr<int64_t> LastTime(int64_t limit);

@@ -37,7 +37,7 @@ class SegmentReader {
 
   // Advances to the next batch. After kBatch, header() and at() describe the batch. kEnd means that
   // the limit is reached. After kDamage, damage() describes the unreadable section, and the next
-  // call continues after it. An error status is a disk error.
+  // call continues after it. An error status indicates a disk error.
   StatusOr<Step> Next();
   const BatchHeader& header() const { return header_; }
   int64_t at() const { return at_; }          // start of the current batch

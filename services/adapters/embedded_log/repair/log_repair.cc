@@ -115,7 +115,7 @@ class Repair {
     return files::ReplaceFile(to, content, nullptr);
   }
 
-  // Sets aside files that no known commit covers. If the journal is damaged, these files might
+  // If the journal is damaged, sets aside files that no known commit covers, because they might
   // still be needed.
   Status SetLeftoversAside(const PartitionKey& key, const PartitionContent& content) {
     if (!recovered_.journal.damaged) return OkStatus();
@@ -194,7 +194,7 @@ class Repair {
   }
 
   // Replaces missing files of a compacted topic with empty files. Once the lost ranges are
-  // forgotten, a start must not report the files as missing.
+  // forgotten, later starts must not report the files as missing.
   Status FillGaps(const PartitionKey& key, PartitionContent* content) {
     const PartitionFacts& facts = recovered_.facts[key];
     const std::string& dir = recovered_.files[key].dir;

@@ -1,5 +1,5 @@
-// Implementation of `pitwall log check|repair`: detects damage in a data directory and makes the
-// log startable again.
+// Implementation of `pitwall log check|repair`: detects damage in a data directory and repairs the
+// log so that it can start.
 #pragma once
 
 #include <cstdint>
@@ -35,14 +35,14 @@ struct LogRepair {
   std::vector<std::string> quarantine;  // files that were set aside
 };
 
-// Makes the log startable. Readable data is kept. Files that are rewritten or dropped are first
-// copied to <dir>/quarantine. Lost offsets are noted in the journal, and readers receive DataLoss
-// for them. If there is no damage, nothing changes. Returns FailedPrecondition if a process has the
-// log open.
+// Repairs the log so that it can start. Readable data is kept. Files that are rewritten or dropped
+// are first copied to <dir>/quarantine. Lost offsets are noted in the journal, and readers receive
+// DataLoss for them. If there is no damage, nothing changes. Returns FailedPrecondition if a
+// process has the log open.
 //
 // If the journal is damaged, groups resume at older positions. Outputs in `derived` that were
-// written after those positions are cut if they will be produced again, so no record appears twice
-// (output_cut.h).
+// written after those positions are cut if they will be produced again, so that no record appears
+// twice (output_cut.h).
 StatusOr<LogRepair> RepairLog(const std::string& dir, bool dry_run, Clock* clock,
                               const std::vector<DerivedOutputs>& derived = {});
 

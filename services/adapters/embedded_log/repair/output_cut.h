@@ -1,4 +1,5 @@
-// Removal of outputs whose commits a damaged journal no longer proves. The first step of a repair.
+// Removal of outputs whose commits are missing from a damaged journal. This is the first step of a
+// repair.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// Tests for a repair after the end of the journal was lost. Only outputs after the group's newest
-// remaining position may be cut.
+// Tests for repairs after the end of the journal has been lost. Only outputs after the group's
+// newest remaining position may be cut.
 #include <gtest/gtest.h>
 
 #include "services/adapters/embedded_log/format/commit_frame.h"

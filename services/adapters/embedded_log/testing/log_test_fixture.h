@@ -127,8 +127,8 @@ class EmbeddedLogTest : public ::testing::Test {
     return readout.values();
   }
 
-  // Copies the directory in the state that a kill -9 would leave: all writes, whether flushed or
-  // not.
+  // Copies the directory in the state that a kill -9 would leave behind: all writes, whether
+  // flushed or not.
   void CopyDir(const std::string& from, const std::string& to) {
     std::error_code error;
     std::filesystem::remove_all(to, error);

@@ -10,8 +10,8 @@
 
 namespace pitwall::http {
 
-// Returns true if a URL's host is spelled as loopback: localhost, 127.0.0.0/8, or ::1 (with or
-// without brackets).
+// Returns true if a URL's host is a literal loopback name or address: localhost, 127.0.0.0/8, or
+// ::1 (with or without brackets).
 bool IsLoopbackName(std::string_view host);
 
 // Returns a socket for a connection to `address`. If the policy rejects the address, returns -1 and

@@ -5,8 +5,8 @@
 // address is checked when the socket is created, so a DNS change between check and use has no
 // effect. Non-public addresses (loopback, private, link-local including metadata services, CGNAT,
 // ULA, multicast, reserved) are rejected unless a CIDR in the options covers them. Loopback is
-// allowed if the URL's host is spelled as loopback. Timeouts use libcurl's options. A pool holds
-// one easy handle per concurrent call, and connections are kept alive per thread.
+// allowed if the URL's host is a literal loopback name or address. Timeouts use libcurl's options.
+// A pool holds one easy handle per concurrent call, and connections are kept alive per thread.
 #pragma once
 
 #include <memory>

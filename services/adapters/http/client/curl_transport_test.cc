@@ -125,8 +125,7 @@ TEST(CurlTransport, RejectsDisallowedAddressesOnConnect) {
 }
 
 TEST(CurlTransport, AllowListPermitsAddress) {
-  // The host is 127.0.0.1 in decimal notation. libcurl resolves it, but it is not spelled as
-  // loopback.
+  // 0.0.0.0 also reaches this server, but no allowed CIDR covers it.
   OneAnswer server("HTTP/1.1 204 No Content\r\n\r\n");
   const std::string url = server.Url();
   const std::string port = url.substr(url.rfind(':'));

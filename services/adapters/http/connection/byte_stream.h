@@ -1,5 +1,5 @@
-// Plain or TLS connection with its type erased, so that Boost's algorithms are instantiated once
-// per kind of stream instead of once per kind and operation. Private to this folder.
+// Type-erased plain or TLS connection, so that Boost's algorithms are instantiated once per stream
+// type instead of once per stream type and operation. Private to this folder.
 #pragma once
 
 #include <boost/asio/buffer.hpp>
@@ -26,7 +26,7 @@ class ByteStream {
   // The socket and its deadline, which ends reads and writes with beast::error::timeout.
   virtual beast::tcp_stream& tcp() = 0;
   virtual bool encrypted() const = 0;
-  // Handshake and Shutdown require an encrypted stream. They pass a count of 0.
+  // Handshake and Shutdown require an encrypted stream. They pass 0 as the byte count.
   virtual void Handshake(Done done) = 0;
   virtual void Shutdown(Done done) = 0;
   virtual void ReadSome(asio::mutable_buffer into, Done done) = 0;

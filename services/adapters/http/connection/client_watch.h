@@ -1,4 +1,4 @@
-// Watch on a client while its request is being handled.
+// Watches a client while its request is being handled.
 #pragma once
 
 #include <boost/asio/steady_timer.hpp>
@@ -11,7 +11,7 @@
 
 namespace pitwall::http {
 
-// Watch on a request's client. Cancels the request if the client closes the connection or the
+// Watches a request's client, and cancels the request if the client closes the connection or the
 // request takes too long. Used only on the I/O thread.
 class ClientWatch {
  public:
@@ -28,7 +28,7 @@ class ClientWatch {
 
  private:
   // Periodically checks that the client is still connected. The check does not consume data, so
-  // further bytes stay available for the next request.
+  // bytes of the next request stay available.
   void Wait(std::shared_ptr<CancelToken> token, std::shared_ptr<void> owner);
   bool ClientIsGone();
 

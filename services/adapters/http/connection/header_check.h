@@ -6,8 +6,8 @@
 
 namespace pitwall::http {
 
-// Returns "" if the header is valid; otherwise, returns the cause. `header` contains the request
-// line and the fields, including the final empty line. Does not check for errors that Beast itself
+// Returns the fault in the header, or "" if the header is valid. `header` contains the request line
+// and the fields, including the final empty line. Does not check for errors that Beast itself
 // detects.
 std::string_view HeaderFault(std::string_view header);
 

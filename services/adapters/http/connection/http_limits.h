@@ -10,7 +10,7 @@
 
 namespace pitwall::http {
 
-// Limits on sizes and counts for the clients of a server.
+// Limits on sizes and counts for a server's clients.
 struct HttpLimits {
   size_t max_header_bytes = 16 * 1024;
   size_t max_body_bytes = 1 << 20;

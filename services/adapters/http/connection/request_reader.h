@@ -27,7 +27,7 @@ struct BadRequest {
   std::string text;
 };
 
-// End of a connection, if the client closed it between two requests.
+// Result if the client closes the connection between two requests.
 struct EndOfRequests {};
 
 // Request reader that enforces the limits and deadlines for the header and body. The connection is
@@ -42,8 +42,8 @@ class RequestReader {
   RequestReader(ByteStream* stream, const HttpLimits& limits, const HttpTimeouts& timeouts,
                 bool reserved, Done done);
 
-  // Reads the next request and calls `done` once, possibly before Read returns. If the connection
-  // fails or stays idle too long, never calls `done`. `owner` keeps this object alive during the
+  // Reads the next request and calls `done` once, possibly before Read returns. Never calls `done`
+  // if the connection fails or stays idle too long. `owner` keeps this object alive during the
   // read.
   void Read(const std::shared_ptr<void>& owner);
 

@@ -35,8 +35,8 @@ class ResponseWriter {
   // Frees the memory of the last body.
   void ReleaseBody() { body_text_ = std::string(); }
 
-  // Writes the header of a body with an unknown length. The body consists of pieces, followed by a
-  // final chunk if the connection uses chunked encoding.
+  // Writes the header of a response whose body has an unknown length. The body consists of pieces,
+  // followed by a final chunk if the connection uses chunked encoding.
   void WriteStreamHead(const HttpResponse& response, Done done);
   void WriteChunk(std::string chunk, Done done);
   void WriteLastChunk(Done done);
