@@ -102,7 +102,7 @@ std::vector<std::string> JobTable::NeedsReconcile() const {
 LogOffset JobTable::ReplayOffset(LogOffset next_offset) const {
   LogOffset least = next_offset;
   for (const auto& [id, entry] : jobs_) {
-    // A tombstone's only state is its age. The next snapshot corrects it.
+    // A tombstone's only state is its age, which the next snapshot corrects.
     if (entry.tombstone_kept && entry.is_tombstone()) continue;
     least = std::min(least, entry.replay_offset());
   }

@@ -130,7 +130,7 @@ void Shard::ApplyBatch(LogOffset offset, AppendTime append_time, const Batch& ba
     entry.tombstone_kept = false;
     entry.marked = false;
     entry.snapshot_log_time = Duration::Zero();
-    // After the first `silence` of the log, any earlier job with this ID has ended.
+    // Once `silence` has passed since the start of the log, any earlier job with this ID has ended.
     if (offset < rebuild_upto_ && !rebuild_whole_ && log_time_read_ <= options_.ends.silence) {
       entry.job->LoseHistory();
       entry.needs_reconcile = true;

@@ -66,7 +66,7 @@ class Shard {
   // reaches back to its first record. If it does not, a job found within the first `silence` may
   // have started earlier, so its history is lost.
   void RebuildStrangers(LogOffset upto, bool whole);
-  // Records that jobs have missed records below `upto` that no longer exist.
+  // Marks a job's history as lost if the job needs records below `upto`, which no longer exist.
   void LoseHistory(LogOffset upto);
   // Drops the job as if it had not been restored.
   void DropJob(const std::string& job) { jobs_.Drop(job); }

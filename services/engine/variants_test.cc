@@ -73,8 +73,8 @@ TEST(Variants, InvalidOverrideIsRejected) {
 
 const Schema kGpus = SchemaOf({{Labels{{"__name__", "x"}, {"gpu", "1"}}, SeriesKind::kGauge}});
 
-// GPU 1 has one sample per second. The original rule finds no issue; the variant finds four of four
-// at 4 s.
+// GPU 1 has one sample per second. The original rule does not fire; the variant fires at 4 s, when
+// its window contains four samples.
 TEST(Variants, EngineEvaluatesVariant) {
   ShardForTest shard(
       SetOf("jobs: [{match: {job: job}, rules: {pack/g/Sum: {window: 4, gpus: '1'}}}]"));

@@ -83,8 +83,8 @@ class ClockDomains {
   bool history_lost_ = false;
 };
 
-// Returns the statuses of all alerting rules of a job, in program order. Valid until the next call
-// that changes the domains.
+// Returns the statuses of all of the job's alerting rules, in program order. Valid until the next
+// call that changes the domains.
 std::vector<RuleStatusNow> StatusesOf(const ClockDomains& domains);
 
 }  // namespace pitwall::engine

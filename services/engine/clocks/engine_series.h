@@ -29,18 +29,18 @@ class EngineSeries {
   // Writes pitwall_source_flagged{source,node,reason}. The value is 1 while the flag is on.
   void Flag(std::string_view source, std::string_view node, std::string_view reason, bool on);
   // Writes the current attempt number and the number of attempts so far. Both take effect at event
-  // time `at`, even if the engine learns of the attempt later. Failures of the previous attempt end
-  // at `at`.
+  // time `at`, even if the engine learns of the attempt later. The previous attempt's failure
+  // series end at `at`.
   void BeginAttempt(uint64_t number, EventTime at);
   // Writes values that became known at a tick. Must be called before that tick is evaluated.
   void WriteFailures(EventTime tick, AttemptFailures::Values values);
-  // Writes the changes of pitwall_node_silent_ranks{node}. `silent` comes from SilentNodes.
+  // Writes the changes to pitwall_node_silent_ranks{node}. `silent` comes from SilentNodes.
   void WriteSilentNodes(std::map<std::string, uint64_t, std::less<>> silent);
   // Repeats all series, and the constant values of baselines, up to `upto`.
   void Repeat(EventTime upto);
   // Like Repeat, but has no effect if no series has been written.
   void RepeatWritten(EventTime upto);
-  // Returns the time right after both `at` and the newest write.
+  // Returns the time just after both `at` and the newest write.
   EventTime TimeAfter(EventTime at) const;
   // Schedules all series to be written at the next tick, because new rules may read them.
   void WriteAgain() { written_at_.reset(); }

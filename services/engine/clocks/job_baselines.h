@@ -23,8 +23,8 @@ class JobBaselines {
 
   // Selects the summaries that apply to the job. Does not write samples.
   void Find();
-  // Selects the summaries again. Ends the series of summaries that no longer apply: on the time
-  // clock at `position`, on a step clock after its watermark.
+  // Updates the selection. Ends the series of summaries that no longer apply: on the time clock at
+  // `position`, on a step clock after its watermark.
   void Change(Position position);
   // Must be called after the domains change, because their addresses may differ.
   void ForgetColumns() { columns_.clear(); }

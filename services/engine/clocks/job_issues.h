@@ -28,7 +28,8 @@ class JobIssues {
   void Evaluate(ClockDomain* domain, const EvalTime& at, EventSink* out);
   // Ends the issues on a step clock whose windows restart.
   void EndOnClock(ClockDomain* domain, const EvalTime& at, EventSink* out);
-  // Ends the issues of an attempt. On the time clock, this applies only to issues of scope attempt.
+  // Ends the issues of an attempt. On the time clock, this applies only to issues with scope
+  // attempt.
   void EndAttempt(const EvalTime& at, EndDetail detail, EventSink* out);
   // Ends all issues and reports final statuses.
   void EndJob(const EvalTime& at, EndDetail detail, EventSink* out);

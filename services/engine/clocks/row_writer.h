@@ -24,7 +24,7 @@ class RowWriter {
   void Rebind() { ++generation_; }
 
   // Writes the row on the time clock. Series of the stream's previous schema that are missing from
-  // the new one end at the row.
+  // the new one end at this row.
   void WriteRow(const RowRef& row);
   // Writes the row on a step clock.
   void WriteStepRow(const RowRef& row, Step step, ClockDomain* domain);
@@ -37,7 +37,7 @@ class RowWriter {
   // Ends all series of the source. On the time clock, they end at `at`; on a step clock, they end
   // after the last step that the source has logged.
   void MarkStale(const Source& source, EventTime at);
-  // Ends the source's series on its clock in that mode.
+  // Ends the source's series on its clock for that mode.
   void MarkStepsStale(const Source& source, const std::string& mode);
 
  private:

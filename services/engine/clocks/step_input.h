@@ -1,4 +1,4 @@
-// Input of the step clocks. It applies the ranks' steps and step promises in event-time order and
+// Input to the step clocks. Applies the ranks' steps and step promises in event-time order and
 // advances the watermarks (time-model.md, section 3).
 #pragma once
 

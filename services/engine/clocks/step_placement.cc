@@ -13,7 +13,7 @@ namespace {
 constexpr size_t kRanksNamed = 8;
 
 // Returns text such as "rank 1" or "ranks 1, 4, 5" that names at most kRanksNamed ranks. `ranks`
-// must ascend.
+// must be in ascending order.
 std::string RanksText(const std::vector<int64_t>& ranks) {
   if (ranks.empty()) return "";
   std::string text = ranks.size() == 1 ? "rank " : "ranks ";

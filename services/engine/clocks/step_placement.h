@@ -12,7 +12,7 @@
 
 namespace pitwall::engine {
 
-// Tells each shared clock which ranks it does not wait for. Not thread-safe.
+// Updates the list of ranks that each shared clock does not wait for. Not thread-safe.
 class StepPlacement {
  public:
   // The pointers are borrowed.

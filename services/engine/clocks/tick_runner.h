@@ -1,5 +1,5 @@
-// Ticks of a job in event time: evaluations on the time clock, with status updates of step rules in
-// between.
+// Ticks of a job in event time: evaluations on the time clock, with status updates for step rules
+// in between.
 #pragma once
 
 #include "services/base/time.h"

@@ -1,6 +1,6 @@
 // Tests for annotations that affect events. With `capture`, only the event that opens an issue
 // requests a capture. With `onset`, the annotation value is the number of seconds since the onset,
-// and events of an open issue contain the onset time.
+// and events for an open issue contain the onset time.
 #include <gtest/gtest.h>
 
 #include "rules/plan/compile.h"

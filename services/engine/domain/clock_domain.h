@@ -54,7 +54,7 @@ struct StepPace {
 class ClockDomain {
  public:
   // Borrows `counters`. `clock_id` is DomainId::clock. The domain of a separate step clock skips
-  // rules across ranks (rank_scope.h) and does not emit statuses.
+  // cross-rank rules (rank_scope.h) and does not emit statuses.
   ClockDomain(plan::ProgramPtr program, size_t domain, const EngineOptions& options,
               EngineCounters* counters, uint32_t clock_id = kSharedClock);
   ClockDomain(const ClockDomain&) = delete;

@@ -16,8 +16,8 @@ class StepPatience {
   static constexpr uint64_t kMost = 1024;
 
   // Records that a rank on the clock has promised a step. `steps` is the number of new steps that
-  // the leading rank reached since the rank's previous promise. Batches cover up to a second, so
-  // one promise covers many fast steps.
+  // the leading rank has reached since the rank's previous promise. Batches cover up to a second,
+  // so one promise covers many fast steps.
   void Promised(uint64_t steps) {
     hop_ = std::max<uint64_t>(hop_ - (hop_ + 15) / 16, std::min(steps, kMost));
   }

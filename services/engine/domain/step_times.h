@@ -24,8 +24,8 @@ class StepTimes {
       it->second.time = std::max(it->second.time, time);
       return;
     }
-    // A step below the newest step does not advance the clock. It gets the ordinal of its
-    // predecessor.
+    // A step below the newest step does not advance the clock. It receives its predecessor's
+    // ordinal.
     if (std::next(it) == times_.end()) {
       it->second.ordinal = ++count_;
     } else {
@@ -52,7 +52,7 @@ class StepTimes {
   // Number of steps that the leading rank has reached. Grows by one with each new maximum step,
   // however large the jump, and never decreases.
   uint64_t count() const { return count_; }
-  // Returns the number of steps reached after `step`. Step::None() counts all known steps.
+  // Returns the number of steps reached after `step`. For Step::None(), counts all known steps.
   uint64_t CountAfter(Step step) const {
     auto it = step == Step::None() ? times_.begin() : times_.upper_bound(step);
     if (it == times_.begin())

@@ -118,7 +118,7 @@ void IncidentTracker::Join(TrackedIssue* issue) {
   for (const TrackedIssue* candidate :
        {explanations_.StrongestCause(*issue, /*open=*/true), open_.OwnSymptom(*issue),
         explanations_.StrongestCause(*issue, /*open=*/false), open_.Sibling(*issue)}) {
-    // The incident of an ended issue may be over.
+    // An ended issue's incident may have ended too.
     if (tie == nullptr && candidate != nullptr && incidents_.contains(candidate->incident))
       tie = candidate;
   }

@@ -11,7 +11,7 @@
 // Otherwise, the issue opens an incident, because simultaneous issues are separate incidents unless
 // a rule relates them. An issue never moves to another incident. The root cause of an issue is the
 // top of the chain of open issues that explain it, and can change. When all issues in the chain
-// have ended, the last root cause stays. All results depend only on the events and their order.
+// have ended, the last root cause is kept. All results depend only on the events and their order.
 #pragma once
 
 #include <cstdint>
@@ -52,12 +52,13 @@ class IncidentTracker {
   // the next Apply. Null means no rules.
   void SetProgram(const plan::Program* program);
 
-  // Returns the node of each rank of the job, or "" if the node is unknown.
+  // Returns the node of each of the job's ranks, or "" if the node is unknown.
   using NodesOfRanks = std::function<const StringMap<std::string>&()>;
 
-  // Applies the events of one evaluation (or end of issues) in order; `nodes_of` may be null. Sets
-  // the incident of each issue event, and the root cause of found and updated issues. Returns the
-  // open issues whose root cause has changed, so that the caller can update their alert state.
+  // Applies, in order, the events from one evaluation or from one call that ends issues; `nodes_of`
+  // may be null. Sets the incident of each issue event, and the root cause of found and updated
+  // issues. Returns the open issues whose root cause has changed, so that the caller can update
+  // their alert state.
   std::vector<RootCauseChange> Apply(std::span<IssueEvent> events,
                                      const NodesOfRanks& nodes_of = nullptr);
 
@@ -66,7 +67,7 @@ class IncidentTracker {
 
   size_t issues() const { return issues_.size(); }
   size_t open_incidents() const { return incidents_.size(); }
-  // Estimates memory use. IDs, names, and labels take most of it.
+  // Estimates memory use. IDs, names, and labels account for most of it.
   size_t MemoryBytes() const { return issues_.size() * (sizeof(TrackedIssue) + 512); }
 
   // Saves and restores bit-exactly. Restore replaces all state except the program. Damaged data

@@ -33,7 +33,7 @@ class TwoRanks {
  public:
   explicit TwoRanks(std::string_view rules) : shard_(rules) {}
 
-  // Feeds second `s`. In it, the step of rank 1 took `seconds`.
+  // Feeds the data for second `s`, in which rank 1's step took `seconds`.
   void Second(int s, double seconds, double throughput) {
     for (int64_t rank = 0; rank < 2; ++rank) {
       Schema schema;
@@ -115,7 +115,7 @@ TEST(JobIncidents, LateCauseIsReportedByNextUpdate) {
                           "368 updated LowThroughput of LowThroughput because of StragglerRank/1"));
 }
 
-// Step duration of rank 1, and throughput, at a given second. Both alternate between normal and
+// Rank 1's step duration and the throughput at a given second. Both alternate between normal and
 // bad, which opens and closes issues on both clocks and changes their root causes.
 double Slowness(int s) { return s % 97 < 40 ? 1 : s % 97 < 70 ? 1.7 : 2.5; }
 double Throughput(int s) { return s % 61 < 20 ? 50 : 5; }

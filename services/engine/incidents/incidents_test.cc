@@ -53,7 +53,7 @@ TEST(Incidents, SymptomSeenEarlierOnAnotherNode_CauseOpensIncident) {
   EXPECT_EQ(t.Incident("IO/a"), "IO/a");
   EXPECT_EQ(t.Root("LowGPU/a"), "IO/a");
   EXPECT_EQ(t.Root("LowGPU/b"), "");
-  // Onsets are not exact, so an onset that is 30 s earlier does not count.
+  // Onsets are not exact, so a symptom that began 30 s earlier does not count as earlier.
   Tracked close;
   close.At(0, {"+LowGPU/a", "+LowGPU/b"});
   close.At(30, {"+IO/a"});
@@ -280,8 +280,7 @@ TEST(Incidents, ExplainedIssueJoinsCauseRegardlessOfOnset) {
   EXPECT_EQ(t.Root("LowGPU/n1"), "Straggler/n1");
   EXPECT_EQ(t.NameOfId(events[0].root_cause), "Straggler/n1");
   EXPECT_EQ(t.Root("SlowStep"), "Straggler/n1");
-  // The issue on the other node is not explained, but belongs to the same alert as an explained
-  // issue.
+  // The issue on the other node is not explained, but has the same alert as an explained issue.
   EXPECT_EQ(t.Root("LowGPU/n2"), "");
   EXPECT_EQ(t.Incident("LowGPU/n2"), "Straggler/n1");
   EXPECT_THAT(t.Changes(), ElementsAre("LowGPU/n1!", "SlowStep!"));
@@ -308,7 +307,7 @@ TEST(Incidents, RootIsTopOfCauseChain) {
   EXPECT_EQ(t.Incident("Straggler"), "LowThroughput");
   t.At(125, {"+Straggler/n1"});
   EXPECT_THAT(t.Changes(), IsEmpty());  // the earlier straggler stays the root cause
-  // The cause in the middle of the chain ends, but the root cause stays.
+  // The cause in the middle of the chain ends, but the root cause does not change.
   t.At(1070, {"-SlowStep"});
   EXPECT_EQ(t.Root("LowThroughput"), "Straggler");
 }
@@ -368,7 +367,7 @@ TEST(Incidents, CauseWithCloseOnsetIsStronger) {
   both.At(1, {"+Straggler"});
   both.At(2, {"+LowGPU"});
   EXPECT_EQ(both.Root("LowGPU"), "IO");
-  // If the onsets are equal, the rule name decides, regardless of event order.
+  // If the onsets are equal, the rule name breaks the tie, regardless of event order.
   Tracked same;
   same.At(0, {"+LowGPU", "+Straggler", "+IO"});
   EXPECT_EQ(same.Root("LowGPU"), "IO");
@@ -417,7 +416,7 @@ TEST(Incidents, IssueAboveLimitIsSeparateAndCounted) {
   EXPECT_EQ(t.Root("LowThroughput"), "");
   const auto events = t.At(1, {"~LowThroughput"});
   EXPECT_EQ(t.NameOfId(events[0].incident), "LowThroughput");
-  // An ended issue makes room even if it could still be a cause for a while.
+  // An ended issue makes room for a new issue, even if it could still be a cause for a while.
   t.At(2, {"-Alone"});
   EXPECT_EQ(t.tracker().issues(), 3U);
   t.At(3, {"+LowGPU"});

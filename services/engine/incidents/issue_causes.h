@@ -1,12 +1,12 @@
 // Causes and symptoms among the issues of a job, from the `explains` relations of the active rules
 // (rules/lang).
 //
-// An issue of a rule is a cause of issues of the alerts that the rule lists if
+// A rule's issue is a cause of another issue if the rule lists the other issue's alert and
 //  * the labels listed in `equal` have equal values (absent means empty, as in Alertmanager's
 //    inhibition),
 //  * the relation is job-wide, or the issues have equal ranks and nodes wherever both specify them.
 //    A condition that slows rank 3 never explains why rank 5 is slow. If the labels have no node,
-//    the node of the rank counts,
+//    the rank's node counts,
 //  * the symptom began at most the relation's lag before the cause,
 //  * the cause began, or its value rose by half, at most the relation's `within` before the
 //    symptom, because an hour-old condition did not cause an issue that begins now,
@@ -85,8 +85,8 @@ class IssueCauses {
   void Remove(const TrackedIssue& issue);  // `open` must be unchanged since Add
 
   // Returns the strongest open (or ended) cause of an issue, or null. The issue need not have been
-  // added. Causes with an onset close to the symptom's come first, then the class and severity
-  // decide (RootOrder), then Precedes.
+  // added. Causes with an onset close to the symptom's come first. Ties are broken by class and
+  // severity (RootOrder), then by Precedes.
   const TrackedIssue* StrongestCause(const TrackedIssue& symptom, bool open) const;
   // Returns the first open symptom, in the order of Precedes, that `cause` may explain, that has no
   // open cause, and that `own` accepts. Returns null if there is no such symptom.
@@ -140,8 +140,8 @@ class IssueCauses {
   static std::vector<std::string> WithParts(std::vector<std::string> keys, std::string_view part,
                                             std::string_view other);
   bool IsNear(const TrackedIssue& cause, const TrackedIssue& symptom) const;
-  // Returns whether the cause began, or rose, within the relation's limits around the symptom's
-  // onset.
+  // Returns whether the cause began, or its value rose, within the relation's limits around the
+  // symptom's onset.
   static bool IsInTime(const TrackedIssue& cause, const TrackedIssue& symptom,
                        const Relation& relation);
   // Returns the strongest cause under one key.

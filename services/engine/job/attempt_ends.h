@@ -44,7 +44,7 @@ class AttemptEnds {
   // details.
   void ScheduleCheck(EventTime at);
   // Returns whether the prolog (run as root) declared that an epilog will report how the job ended.
-  // A pod watcher announces such a report for each rank.
+  // On Kubernetes, a pod watcher announces such a report for each rank instead.
   bool PlatformReports() const;
 
   const EngineOptions& options_;

@@ -1,8 +1,8 @@
 // State of one job: sources, watermark, attempts, step clocks, windows, and rules. A deterministic
-// state machine over the log's records in offset order that follows the rules in time-model.md.
+// state machine that applies the log's records in offset order, according to time-model.md.
 // Single-threaded, independent of the system clock.
 //
-// All data of a record waits until the job's watermark passes its event time. The data is then
+// All data in a record waits until the job's watermark passes its event time. The data is then
 // applied in the order (time, phase, source, boot, sequence, index). Attempts, decreasing step
 // numbers, and source ends are handled in the same order. The arrival order of batches from
 // different sources therefore does not change any event.

@@ -54,7 +54,7 @@ class JobLifecycle {
   void TickTombstone(Duration elapsed);
   // Returns whether the batch resumes an ended job.
   bool IsResumedBy(const Batch& batch) const;
-  // Starts the job again as its next attempt. The job has no watermark until the next batch.
+  // Restarts the job with its next attempt. The job has no watermark until the next batch.
   void Resume();
   // Changes the end of a job from grace or silence to an end by event, because a completed action
   // stopped the job or the platform reported its end.

@@ -180,7 +180,7 @@ TEST(JobTest, StepJumpDoesNotEvaluateSkippedSteps) {
   EXPECT_THAT(shard.Events(), Contains("io.pitwall.issue.found FewRanks"));
 }
 
-// Same test with a window of 60,000 steps. The rule's issue ends when the window is empty.
+// Same test with a 60,000-step window. The rule's issue ends when the window is empty.
 TEST(JobTest, StepJumpBeyondLongWindow_CostsFewEvaluations) {
   ShardForTest shard(R"rules(
 groups:

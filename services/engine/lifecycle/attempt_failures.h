@@ -25,8 +25,8 @@ namespace pitwall::engine {
 // "unknown". The label `verdict` is "died", or "cancelled" if the ranks were ended on purpose.
 // Later deaths are teardown and have no series.
 //
-// The executor may announce that it ends the job. Every death within ExecutorStop::kWithin of the
-// announcement is then "cancelled" with cause "stopped by the executor", regardless of how the
+// The executor may announce that it is ending the job. Every death within ExecutorStop::kWithin of
+// the announcement is then "cancelled" with cause "stopped by the executor", regardless of how the
 // process handled the signal. If the platform reports how the job ends (platform_report.h), a death
 // that is not a crash waits kPlatformWait for the report, or kPlatformWaitIfGone if all ranks and
 // launchers are gone and the platform has nothing left to wait for. A later report changes the
@@ -35,7 +35,8 @@ class AttemptFailures {
  public:
   static constexpr Duration kPlatformWait = Duration::Millis(1'500);
   static constexpr Duration kPlatformWaitIfGone = Duration::Seconds(5);
-  // After each death, the end of a job without launchers waits this long for the platform's report.
+  // After each death, a job without launchers waits this long for the platform's report before it
+  // ends.
   static constexpr Duration kPlatformEndWait = Duration::Seconds(10);
   static constexpr std::string_view kLost = "pitwall_rank_lost";
   static constexpr std::string_view kCount = "pitwall_job_ranks_lost";
@@ -44,14 +45,14 @@ class AttemptFailures {
 
   // Adds a death. Deaths must be added in event-time order.
   void Add(RankDeath death);
-  // Announcement that the executor ends the job. Later deaths belong to it.
+  // The executor's announcement that it is ending the job. Later deaths are attributed to it.
   ExecutorStop& stop() { return stop_; }
   const ExecutorStop& stop() const { return stop_; }
-  // Withdraws a stop that was refused. Later deaths do not belong to it.
+  // Withdraws a stop that was refused. Later deaths are not attributed to it.
   void WithdrawStop() {
     if (!first_.has_value() || !stop_.Covers(first_at_)) stop_.Withdraw();
   }
-  // Records that the platform will report how the job ended, soon after a death.
+  // Records that, soon after a death, the platform will report how the job ended.
   void ExpectPlatform() { expects_platform_ = true; }
   void OnPlatformReport(EventTime at, const PlatformEnd& end) {
     platform_.Receive(at, end, count_ <= 1);

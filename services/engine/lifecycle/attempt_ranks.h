@@ -32,7 +32,7 @@ class AttemptRanks {
   // Records that a node's launcher is gone. Returns false if no rank of the attempt has run on that
   // node.
   bool OnLauncherGone(const std::string& node);
-  // Returns whether the launchers of all nodes with ranks of the attempt are gone.
+  // Returns whether all nodes that have run ranks of the attempt have lost their launchers.
   bool LaunchersGone() const;
 
   // Returns whether no rank is running, at least one was lost, and the attempt has not died yet.

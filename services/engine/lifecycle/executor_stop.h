@@ -13,7 +13,7 @@ namespace pitwall::engine {
 // `at` and `now` are event times. Not thread-safe.
 class ExecutorStop {
  public:
-  // Every death within this time after the announcement belongs to the stop.
+  // Every death within this time after the announcement is attributed to the stop.
   static constexpr Duration kWithin = Duration::Minutes(5);
 
   // `at` may be any time, because a rank with an arbitrary clock can also announce a stop.
@@ -30,7 +30,7 @@ class ExecutorStop {
     at_.reset();
     by_.clear();
   }
-  // Returns whether a death at `at` belongs to the announced stop.
+  // Returns whether a death at `at` is attributed to the announced stop.
   bool Covers(EventTime at) const { return at_.has_value() && at >= *at_ && *at_ >= at - kWithin; }
   const std::optional<EventTime>& at() const { return at_; }
   // Initiator of the stop; "" if unknown.

@@ -40,8 +40,8 @@ class JobAttempt {
   uint64_t NextNumber() const { return started_ ? number_ + 1 : next_number_; }
   // Starts an attempt with `first`. Running ranks continue to count as running.
   void Begin(uint64_t number, const Source& first);
-  // Returns the place of a rank's boot. If another rank started the attempt that rank 0 belongs to,
-  // rank 0 replaces it as the starting rank.
+  // Returns the position of a rank's boot. If another rank started the attempt that rank 0 belongs
+  // to, rank 0 replaces it as the starting rank.
   Place PlaceBoot(const Source& source);
   // Reopens the closed attempt when one of its sources returns. Returns false if there was nothing
   // to reopen.

@@ -43,8 +43,8 @@ std::string CauseOf(const RankDeath& death);
 // an earlier one with less information. Independent of the system clock.
 class PlatformReport {
  public:
-  // The platform may send the first SIGTERM up to this long before its report, because jobs get a
-  // grace period to end.
+  // The platform may send the first SIGTERM up to this long before its report, because jobs have a
+  // grace period in which to end.
   static constexpr Duration kTerminatedWithin = Duration::Minutes(5);
   // Any other end caused by the platform occurs at most this long before its report.
   static constexpr Duration kEndedWithin = Duration::Seconds(5);

@@ -41,8 +41,8 @@ class CompiledRules final {
   plan::ProgramPtr ProgramFor(const JobIdentity& job) const;
   // Returns the job's parameters in one domain, including overrides.
   std::vector<double> ParametersFor(size_t domain, const JobIdentity& job) const;
-  // Returns the job's value of a user-settable parameter of the rule. For an alert, this includes
-  // the parameters of the first recording rule that the alert reads. Returns errors from
+  // Returns the job's value for one of the rule's user-settable parameters. For an alert, this
+  // includes the parameters of the first recording rule that the alert reads. Returns errors from
   // plan::NumbersMeant.
   StatusOr<double> ValueFor(std::string_view rule, std::string_view parameter,
                             const JobIdentity& job) const;

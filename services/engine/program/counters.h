@@ -1,5 +1,5 @@
 // Counters of one partition, owned by its thread. Other threads read them through Snapshot copies
-// that the processor publishes. Every drop has its own reason.
+// that the processor publishes. Drops are counted by reason.
 #pragma once
 
 #include <array>

@@ -12,7 +12,7 @@ namespace pitwall::engine {
 class RecordingObserver;  // defined in services/engine/domain/recordings.h
 
 // Memory limits: data above a limit is dropped and counted with a reason, or sets a rule's status
-// to Error. Exceeding a limit never causes a crash. Timeouts count ticks or event time
+// to Error. Exceeding a limit never causes a crash. Timeouts are measured in ticks or event time
 // (time-model.md, section 2).
 struct EngineOptions {
   // Limits for one partition.
@@ -53,8 +53,8 @@ struct EngineOptions {
     Duration own_series_repeat = Duration::Seconds(15);
     // Interval between removals of series outside all windows.
     Duration expiry = Duration::Seconds(60);
-    // Interval between updates of the status and needs of step rules on the time clock
-    // (time-model.md, section 3).
+    // Interval between time-clock updates to the status and needs of step rules (time-model.md,
+    // section 3).
     Duration step_status = Duration::Seconds(5);
   } intervals;
 

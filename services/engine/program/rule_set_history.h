@@ -15,11 +15,12 @@ class RuleSetHistory {
  public:
   // Sets the rule set that is active before the first record, or "" for no rules.
   void Begin(const std::string& hash) { changes_ = {{LogOffset::Min(), hash}}; }
-  // Records that the record at `offset` activates another rule set. Offsets must ascend.
+  // Records that the record at `offset` activates another rule set. Offsets must be in ascending
+  // order.
   void Change(LogOffset offset, const std::string& hash) { changes_.emplace_back(offset, hash); }
   // The active rule set.
   const std::string& hash() const { return changes_.back().second; }
-  // Returns the rule set that is active right before the record at `offset`.
+  // Returns the rule set that is active just before the record at `offset`.
   std::string HashAt(LogOffset offset) const {
     std::string hash;
     for (const auto& [at, changed_to] : changes_) {

@@ -31,7 +31,8 @@ std::string KeyOfRule(const plan::Rule& rule) {
   return Cat(KeyOfSeries(rule), "\n", rule.name, "\n", rule.fingerprint);
 }
 
-// Lets each heir inherit from the first giver with the same key. Removes both from their lists.
+// Transfers the series of each giver to the first heir with the same key. Removes both from their
+// lists.
 void InheritByKey(std::string (*key_of)(const plan::Rule&), std::vector<Writer>* givers,
                   std::vector<Writer>* heirs) {
   std::multimap<std::string, Writer> by_key;  // Equal keys stay in rule order.

@@ -105,8 +105,8 @@ void IssueEventBuilder::EmitTransitions(const RuleState& state,
         transition.kind == alert::TransitionKind::kDropped)
       continue;
     IssueEvent event = EventOf(state, transition, scope);
-    // The value and the evidence come from the same tick: the tick that was read, if the rule has
-    // input at that tick.
+    // The value and the evidence must come from the same tick. If the element was last seen at
+    // another tick, its value is read again.
     const bool seen =
         transition.last_seen.position == (at_tick ? scope.at.position : ticks_->last_tick());
     if (read && (seen || ReadSubject(rule, transition.element, &event.value)))

@@ -33,8 +33,8 @@ class IssueEventBuilder {
   IssueEventBuilder(DomainInputs* inputs, const TickScheduler* ticks, EngineCounters* counters)
       : inputs_(inputs), ticks_(ticks), counters_(counters) {}
 
-  // Sets the ranks (such as "rank 1") that are missing when this step clock evaluates rules across
-  // ranks. "" means that no rank is missing.
+  // Sets the ranks (such as "rank 1") that are missing when this step clock evaluates cross-rank
+  // rules. "" means that no rank is missing.
   void SetMissingRanks(std::string ranks) { missing_ranks_ = std::move(ranks); }
 
   // Emits an event for each transition except kPending and kDropped. `at_tick` means that the

@@ -19,7 +19,7 @@ class RankScope {
   bool Crosses(const plan::Rule& rule) {
     std::vector<bool> seen(domain_.nodes.size(), false);
     const std::vector<plan::NodeId> roots = plan::RootsOf(rule);
-    // A rule that reads no series applies once per job.
+    // A rule that reads no series applies to the job as a whole.
     const bool reads = std::any_of(roots.begin(), roots.end(), [&](plan::NodeId root) {
       return !DemandsBelow(domain_, root).empty();
     });

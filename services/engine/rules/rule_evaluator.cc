@@ -55,7 +55,8 @@ Status RuleEvaluator::EvaluateAlert(RuleState* state, const EvalScope& scope) {
   TickQueries queries(&evaluator);
   alert::AlertInput input{
       .at = scope.at, .parameters = evaluator.parameters(), .queries = &queries};
-  // Results stay valid until the next call to Begin or Changed. Neither is called in between.
+  // Results stay valid until the next call to Begin or Changed. Neither is called before the
+  // results are used.
   ASSIGN_OR_RETURN(input.expr, evaluator.Evaluate(rule.expr));
   if (rule.comparison.subject != plan::kNoNode) {
     ASSIGN_OR_RETURN(input.subject, evaluator.Evaluate(rule.comparison.subject));
@@ -109,7 +110,7 @@ void RuleEvaluator::JudgeNeeds(const std::function<bool(std::string_view)>& is_c
       return;
     }
     if (!state.broken.ok()) return;
-    // The error of the last tick persists.
+    // The error from the last tick persists.
     const Status error =
         state.status.status() == RuleStatus::kError ? Internal(state.status.reason()) : OkStatus();
     to_.statuses->Report(&state, error, scope);

@@ -41,8 +41,8 @@ class RuleEvaluator {
     RuleState* to;
   };
 
-  // The pointers are borrowed. `across_ranks` is false on a separate step clock, which skips rules
-  // across ranks.
+  // The pointers are borrowed. `across_ranks` is false on a separate step clock, which skips
+  // cross-rank rules.
   RuleEvaluator(const Targets& targets, bool across_ranks)
       : to_(targets), across_ranks_(across_ranks) {}
 
@@ -53,7 +53,7 @@ class RuleEvaluator {
     to_.inputs->evaluator().SetParameters(std::move(values));
   }
   // Sets the ranks that this step clock does not wait for (such as "rank 1"), or "". Issues from
-  // rules across ranks list these ranks.
+  // cross-rank rules list these ranks.
   void SetMissingRanks(std::string ranks) { to_.events->SetMissingRanks(std::move(ranks)); }
 
   // Starts a tick with the inputs as of `at`.
@@ -63,17 +63,17 @@ class RuleEvaluator {
   // Updates the needs and the status of each step rule on the time clock. A metric is present if
   // `is_carried` returns true or if a rule recorded it at its last tick.
   void JudgeNeeds(const std::function<bool(std::string_view)>& is_carried, const EvalScope& scope);
-  // Ends all open issues, or only those of scope attempt, and resets the elements seen by statuses.
-  // The end of a job or the death of an attempt is not a verdict. Statuses stay unchanged, so no
-  // rule looks healthy because its job ended.
+  // Ends all open issues, or only those with scope attempt, and clears the elements that statuses
+  // have seen. The end of a job or the death of an attempt is not a verdict. Statuses stay
+  // unchanged, so no rule looks healthy because its job ended.
   void EndAll(EndReason reason, bool attempt_scope_only, const EvalScope& scope);
   // Emits the final statuses of an ended job, unless they have been emitted.
   void FinishStatuses(const EvalScope& scope) { to_.statuses->Finish(scope); }
   // Prepares for a reload. Must be called before any part is replaced, because each event needs the
-  // program and parameters that its rule was evaluated with. Ends rules that have changed or are
+  // program and parameters that its rule was evaluated with. Stops rules that have changed or are
   // missing from `next`. Returns the remaining rules.
   std::vector<Succession> EndChanged(const RuleTable& next, const EvalScope& scope);
-  // Ends every rule as removed, because the new program does not use the clock.
+  // Stops all rules as removed, because the new program does not use the clock.
   void RemoveAll(const EvalScope& scope);
 
  private:
@@ -83,7 +83,7 @@ class RuleEvaluator {
   Status EvaluateRecord(RuleState* state, Position position);
   // Writes the samples that the rule's output has collected.
   void FlushOutput(RuleState* state, Position position);
-  // Ends the rule. `removed` means that no other rule has its name, so its status ends too.
+  // Stops the rule. `removed` means that no other rule has its name, so its status ends too.
   void EndRule(RuleState* state, bool removed, const EvalScope& scope);
   void EndAlerts(RuleState* state, EndReason reason, const EvalScope& scope);
 

@@ -18,7 +18,7 @@ namespace pitwall::engine {
 // Not thread-safe.
 class RuleNeeds {
  public:
-  // Borrows `rule`. `on_steps` marks a rule of a step clock.
+  // Borrows `rule`. `on_steps` marks a rule on a step clock.
   RuleNeeds(const plan::Rule& rule, bool on_steps)
       : rule_(&rule), on_steps_(on_steps), met_(rule.needs.size(), 0) {}
 
@@ -28,7 +28,7 @@ class RuleNeeds {
     return names;
   }
 
-  // Handles a tick of the rule. On a step clock, a need becomes absent only after Judge has run.
+  // Handles a tick for the rule. On a step clock, a need becomes absent only after Judge has run.
   void Read(ColumnView* windows) {
     for (size_t i = 0; i < met_.size(); ++i) {
       const Column column = windows->Read(rule_->needs[i].demand);

@@ -1,4 +1,4 @@
-// State of one rule of a domain between ticks, for one job. Private to the engine.
+// State of one rule in a domain between ticks, for one job. Private to the engine.
 #pragma once
 
 #include <cstddef>

@@ -49,7 +49,7 @@ class RuleTable {
   bool alerts_wanted() const { return alerts_wanted_; }
   // Returns whether any alert is pending or firing.
   bool HasActiveAlerts() const;
-  // Returns the number of firing alerts of the alerting rule with that name, or 0 if there is no
+  // Returns the number of firing alerts for the alerting rule with that name, or 0 if there is no
   // such rule.
   size_t Firing(std::string_view rule) const;
   // Returns false if no rule has the issue.

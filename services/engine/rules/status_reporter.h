@@ -41,9 +41,9 @@ class StatusReporter {
   // Updates a rule's status after an evaluation and emits a change. `error` is the evaluation
   // error, if any.
   void Report(RuleState* state, const Status& error, const EvalScope& scope);
-  // Emits the final statuses of the rules of an ended job, unless they have been emitted.
+  // Emits the final statuses of an ended job's rules, unless they have been emitted.
   void Finish(const EvalScope& scope);
-  // Emits the end of the status of a removed rule if its status has been emitted.
+  // Emits the end of a removed rule's status if that status has been emitted.
   void Stop(RuleState* state, const EvalScope& scope);
 
  private:

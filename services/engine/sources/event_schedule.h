@@ -19,7 +19,8 @@ class EventSchedule {
   EventSchedule(const JobClock* clock, PendingBytes* memory, LimitReport* limits)
       : clock_(clock), memory_(memory), limits_(limits) {}
 
-  // Adds an engine event about a source. A time at or before the watermark is moved right after it.
+  // Adds an engine event about a source. A time at or before the watermark is moved to just after
+  // it.
   void Add(EventTime time, Phase phase, const Source& source, uint64_t sequence, uint32_t index,
            TimelineEvent event);
   // Like Add, but for an event in a batch. Drops and counts the event if the job holds too much

@@ -10,7 +10,7 @@
 
 namespace pitwall::engine {
 
-// The watermark only grows, except in Resume. Not thread-safe.
+// The watermark only advances, except in Resume. Not thread-safe.
 class JobClock {
  public:
   explicit JobClock(const EngineOptions& options) : options_(options) {}
@@ -34,7 +34,7 @@ class JobClock {
     }
     watermark_ = to;
   }
-  // Starts the job again after an end at `floor`.
+  // Restarts the job after its end at `floor`.
   void Resume(EventTime floor) {
     watermark_ = origin_ = applied_ = last_activity_ = last_batch_watermark_ =
         EventTime::Earliest();
@@ -50,7 +50,7 @@ class JobClock {
     return last_activity_ != EventTime::Earliest() && next > last_activity_ + horizon &&
            end - next > horizon;
   }
-  // Time of the next status update of step rules.
+  // Time of the next status update for step rules.
   EventTime next_step_judgement() const { return next_step_judgement_; }
   void FinishStepJudgement() { next_step_judgement_ += options_.intervals.step_status; }
   // Skips all updates except the last one before `end`.

@@ -23,7 +23,7 @@ class LogTime {
     blind_ += elapsed;
     return blind_ > options.liveness.idle_after && options.check_append_time;
   }
-  // Must be called when the job starts again.
+  // Must be called when the job restarts.
   void Resume() { blind_ = Duration::Zero(); }
 
   // Sum of all ticks.

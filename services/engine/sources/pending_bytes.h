@@ -28,7 +28,7 @@ class PendingBytes {
   explicit PendingBytes(size_t limit) : limit_(limit) {}
 
   bool Fits(size_t bytes) const { return bytes <= limit_ && total_ <= limit_ - bytes; }
-  // Returns false without a change if the job would exceed the limit.
+  // Returns false and changes nothing if the job would exceed the limit.
   bool Take(PendingKind what, size_t bytes) {
     if (!Fits(bytes)) return false;
     Force(what, bytes);

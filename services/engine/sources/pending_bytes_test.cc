@@ -117,8 +117,8 @@ TEST(PendingBytes, RestartDropsSameData) {
   EXPECT_GT(drops[0], 0U);
 }
 
-// One source sends no promise for a minute while another source sends data. A frame with few
-// samples takes more memory than its samples.
+// One source sends no promise for a minute while another source sends data. Each frame has a single
+// sample, which takes less memory than the rest of the frame.
 TEST(PendingBytes, RowsAboveStalledWatermarkAreBounded) {
   ShardForTest shard(kStepRules, SmallJobs());
   Batch silent;

@@ -1,4 +1,4 @@
-// Index of the boots of each rank in a job, so that a start is compared only with boots that it may
+// Index of each rank's boots in a job, so that a start is compared only with boots that it may
 // replace. Derived entirely from the sources.
 #pragma once
 

@@ -54,7 +54,7 @@ void WatermarkIndex::UpdateSteps(Source* source) {
 }
 
 // Fast path for a batch from a running rank: modes and clocks are unchanged, and only a few
-// promises increase. Returns false without a change if modes or clocks have changed.
+// promises increase. If modes or clocks have changed, returns false and updates nothing.
 bool WatermarkIndex::MoveSteps(Source* source, Places* places) {
   auto place = places->steps.begin();
   for (const auto& [mode, progress] : source->steps) {

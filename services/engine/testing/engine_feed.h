@@ -91,8 +91,8 @@ class ShardForTest {
     encoder_.Encode(batch, &bytes);
     FeedBytes(bytes, append_at_ < 0 ? promise : append_at_);
   }
-  // Sets the log's append time for all following records, regardless of the sources' clocks. If
-  // negative, the append time follows each promise.
+  // Sets the log's append time for all subsequent records, regardless of the sources' clocks. If
+  // negative, each batch's append time equals its promise.
   void SetAppendTime(double seconds) { append_at_ = seconds; }
   void Tick(double seconds = 1) {
     std::string bytes;
@@ -179,7 +179,7 @@ inline Schema SchemaOf(std::vector<SeriesDescriptor> series) {
   return schema;
 }
 
-// Feeds one second of equal samples at `hz`. The last sample is at `until`.
+// Feeds one second of samples with the same value at `hz`. The last sample is at `until`.
 inline void FeedSecond(ShardForTest* shard, std::string_view source, const Schema& schema,
                        int until, int hz, double value) {
   std::vector<int64_t> times;

@@ -49,8 +49,8 @@ class Tracked {
   }
 
   // Applies events: "+Name" found, "-Name" cleared, "!Name" ended with its attempt, "~Name"
-  // updated, "^Name" updated with twice the value. `began` is the onset of found issues. Returns
-  // the events.
+  // updated, "^Name" updated with twice the value. `began` is the onset of the issues found.
+  // Returns the events.
   std::vector<IssueEvent> At(int64_t s, std::vector<std::string> said, int64_t began = -1) {
     std::vector<IssueEvent> events;
     for (const std::string& word : said) events.push_back(Event(s, word, began < 0 ? s : began));
@@ -79,7 +79,7 @@ class Tracked {
   }
   std::string Incident(const std::string& name) { return ids_[incident_[name]]; }
   std::string Root(const std::string& name) { return ids_[root_[name]]; }
-  // Returns the names of the issues whose root cause changed in the last call of At. "!" marks a
+  // Returns the names of the issues whose root cause changed in the last call to At. "!" marks a
   // change that an event already reports.
   std::vector<std::string> Changes() const {
     std::vector<std::string> out;

@@ -44,12 +44,12 @@ class DomainInputs {
   // Goes back to `tick`: later reads are as of this tick. Returns false if later samples have been
   // sealed, or if no samples have been sealed since the last restart.
   bool ReturnTo(Position tick);
-  // Evaluates the subqueries that are due at the tick and that no rule has read.
+  // Evaluates the subqueries that are due at the tick and that no rule has read yet.
   void FinishTick() { subqueries_.Finish(evaluator_.get()); }
   // Returns the reason why the windows of `demands` are incomplete at the tick, or OK.
   Status CheckWindows(std::span<const plan::DemandRef> demands, Position tick) const;
 
-  // Installs another program. Equal windows and subqueries keep their contents; new subqueries
+  // Installs another program. Unchanged windows and subqueries keep their contents; new subqueries
   // start at `start`.
   void Replace(plan::ProgramPtr program, size_t domain, const ReloadStart& start);
   // Drops all samples.

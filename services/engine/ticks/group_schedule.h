@@ -13,18 +13,18 @@ namespace pitwall::engine {
 // Positions are on the domain's clock. Not thread-safe.
 class GroupSchedule {
  public:
-  // No tick is due before StartAfter.
+  // No tick is due before StartAfter is called.
   explicit GroupSchedule(const plan::DomainPlan& domain);
 
   // Schedules the first multiple of each interval after `position`. Groups with align_job count
   // from `origin`.
   void StartAfter(Position position, Position origin);
-  // Clears the schedule. No tick is due before StartAfter.
+  // Clears the schedule. No tick is due before StartAfter is called.
   void Reset();
 
   // Returns the next tick of any group, or Position::Latest().
   Position NextTick() const;
-  // Skips all ticks before the last one of each group at or before `position`.
+  // Skips each group's ticks before its last tick at or before `position`.
   void SkipTo(Position position, Position origin);
   // Returns whether the group is due at the position, and schedules its next tick.
   bool TakeTick(size_t group, Position position);

@@ -42,18 +42,18 @@ class Subqueries {
   SubquerySchedule& schedule() { return schedule_; }
   const SubquerySchedule& schedule() const { return schedule_; }
 
-  // Inputs of the evaluator, parallel to DomainPlan::subqueries. Valid until Restore or Replace.
+  // Inputs for the evaluator, parallel to DomainPlan::subqueries. Valid until Restore or Replace.
   std::span<ColumnView* const> views() const { return views_; }
-  // Must be called when the evaluator has started this tick. Subqueries that are not due can then
+  // Must be called after the evaluator has started the tick. Subqueries that are not due can then
   // be read.
   void Begin(Position tick);
-  // Evaluates the subqueries of `wanted` (ascending) that are due at the tick.
+  // Evaluates the subqueries in `wanted` (ascending) that are due at the tick.
   void Run(std::span<const uint32_t> wanted, eval::Evaluator* evaluator);
   // Evaluates all remaining subqueries that are due at the tick.
   void Finish(eval::Evaluator* evaluator) { Run(all_, evaluator); }
 
   // Returns the reason why the window of the demand is incomplete at the tick, or OK. The reason is
-  // a failed step within the window or a limit of the store.
+  // a failed step within the window or an exceeded store limit.
   Status Check(const plan::DemandRef& demand, Position tick) const;
   // Returns the first tick with full windows over a subquery that was added to a running job, or
   // Position::Earliest() for a subquery in the first program.

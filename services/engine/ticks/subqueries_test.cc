@@ -152,7 +152,7 @@ TEST(SubqueriesTest, SubqueryAddedByReload_IsAlignedToJob) {
 groups:
 - {name: g, interval: 10s, align: job, rules: [{alert: Other, expr: "m > 1000"}]}
 )rules";
-  // The sum of ten consecutive integers that end at sum(m).
+  // The query sums ten consecutive integers, the last of which is sum(m).
   constexpr char kAfter[] = R"rules(
 groups:
 - name: g

@@ -27,7 +27,7 @@ class SubqueryResults {
   window::SeriesStore& store() const { return *store_; }
   // Sets the position after which results start, for a subquery that is added to a running job.
   void BeginAt(Position position) { since_ = position; }
-  // Position passed to BeginAt; Position::Earliest() for a subquery of the first program.
+  // Position passed to BeginAt; Position::Earliest() for a subquery in the first program.
   Position since() const { return since_; }
 
   // Adds the result or the failure of the step at `tick`. Drops failures older than `reach`.
@@ -35,10 +35,10 @@ class SubqueryResults {
   // All later reads are as of this tick.
   void BeginTick(Position tick);
   // Returns the reason why the window of demand `index` is incomplete at the tick, or OK. The
-  // reason is a failed step within the window or a limit of the store.
+  // reason is a failed step within the window or an exceeded store limit.
   Status Check(const Demand& demand, uint32_t index, Position tick) const;
 
-  // Installs another program, with different bindings in its evaluator.
+  // Installs another program, whose evaluator has different bindings.
   void Replace(DemandsPtr demands);
   // Drops all results.
   void Reset();
@@ -56,7 +56,7 @@ class SubqueryResults {
   // failed step.
   std::vector<Position> failures_;
   Status failure_;
-  // Layout of a result row, valid while the binding of the results is unchanged.
+  // Layout of a result row, valid until the binding of the results changes.
   uint64_t binding_ = 0;
   std::optional<window::RowPlanId> plan_;
   std::vector<double> row_;  // Scratch space.

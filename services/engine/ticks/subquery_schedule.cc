@@ -7,8 +7,9 @@ namespace pitwall::engine {
 SubquerySchedule::SubquerySchedule(const plan::DomainPlan& domain) {
   for (const plan::Subquery& subquery : domain.subqueries)
     entries_.push_back({.step = subquery.step, .from_nothing = subquery.from_nothing});
-  // A subquery may be read by later subqueries; in the worst case, all of them are nested. A window
-  // that ends at a tick is read until the next tick.
+  // A subquery may be read by later subqueries; in the worst case, all of them are nested, so their
+  // reaches add up. A window that ends at a tick is read until the next tick, so the interval is
+  // added.
   Duration reach;
   for (size_t i = entries_.size(); i-- > 0;) {
     Duration interval;

@@ -13,17 +13,17 @@ namespace pitwall::engine {
 // Positions are on the domain's clock. Not thread-safe.
 class SubquerySchedule {
  public:
-  // No step is due before Start.
+  // No step is due before Start is called.
   explicit SubquerySchedule(const plan::DomainPlan& domain);
 
-  // Schedules steps after `position`. A subquery that has results without any samples starts
-  // earlier: as far back as windows look, but after `not_before`.
+  // Schedules steps after `position`. A subquery that has results even without samples starts
+  // earlier: as far back as windows reach, but after `not_before`.
   void Start(Position position, Position not_before);
   // Schedules the steps of one subquery after `position`.
   void StartOne(size_t subquery, Position position);
   // Copies the schedule of another subquery.
   void Inherit(size_t subquery, const SubquerySchedule& from, size_t other);
-  // Clears the schedule. No step is due before Start.
+  // Clears the schedule. No step is due before Start is called.
   void Reset();
 
   // Returns the next step of any subquery, or Position::Latest().

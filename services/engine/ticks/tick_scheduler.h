@@ -15,25 +15,26 @@ namespace pitwall::engine {
 // Positions are on the domain's clock. Independent of the system clock. Not thread-safe.
 class TickScheduler {
  public:
-  // Borrows `inputs`. No tick is due before SetOrigin.
+  // Borrows `inputs`. No tick is due before SetOrigin is called.
   explicit TickScheduler(DomainInputs* inputs);
 
   // Schedules the first multiple of each interval at or after `origin` and after `not_before`.
-  // Windows of the inputs are aligned with the origin.
+  // Windows with align_job are aligned with the origin.
   void SetOrigin(Position origin, Position not_before = Position::Earliest());
   // Schedules each group on a step clock, starting at `position`. Used initially and after Restart.
   // Has no effect if the groups are already scheduled.
   void StartAt(Position position);
-  // Clears the schedule when the windows restart empty. No tick is due until StartAt is called.
+  // Clears the schedule. Must be called when the windows restart empty. No tick is due until
+  // StartAt is called.
   void Restart();
   // Returns the start position for the next program's groups after a reload at `position`.
   ReloadStart StartOfReload(Position position) const;
-  // Must be called after the program of the inputs changes. `start` is the result of StartOfReload.
+  // Must be called after the inputs' program changes. `start` is the result of StartOfReload.
   void Replace(const ReloadStart& start);
 
   // Returns the next position where a group or subquery is due, or Position::Latest().
   Position NextTick() const;
-  // Skips all ticks before the last one of each group at or before `position`.
+  // Skips each group's ticks before its last tick at or before `position`.
   void SkipTo(Position position);
   // On a step clock, skips ticks before the next row, up to `to`, that cannot change a verdict
   // because the last row is older than quiet_horizon(). After 4,096 steps without a row, the tick
