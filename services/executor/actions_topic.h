@@ -29,11 +29,11 @@ class ActionsTopic {
         max_records_(options->max_decisions),
         index_(index) {}
 
-  // Adds committed records that have not been read yet to the index. The first call reads at most
-  // the last `max_decisions` records of each partition. After an error, no thread may act, because
-  // decisions may be missing. Returns FailedPrecondition with a message that starts with
-  // "log_truncated" if this process, or an earlier process on this node, previously read a
-  // different topic.
+  // Reads the committed records that have not been read yet, and adds them to the index. The first
+  // call reads at most the last `max_decisions` records of each partition. After an error, no
+  // thread may act, because decisions may be missing. Returns FailedPrecondition with a message
+  // that starts with "log_truncated" if this process, or an earlier process on this node,
+  // previously read a different topic.
   Status ReadAll();
   // Reads only the partitions that may contain decisions about these jobs.
   Status ReadOf(const std::set<std::string>& jobs);

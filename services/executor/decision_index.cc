@@ -30,7 +30,7 @@ void DecisionIndex::Count(const std::string& issue, const std::string& job, int6
     if (live.issue == issue) return;
   }
   live_.push_back({issue, job, time_ns});
-  // Decisions beyond this number affect neither the budget nor the cool-down.
+  // Older decisions beyond this limit affect neither the budget nor the cool-down.
   if (live_.size() > std::max<size_t>(1024, static_cast<size_t>(limits_.budget) * 2))
     live_.pop_front();
 }

@@ -12,16 +12,16 @@
 // executor therefore never stops a reused pid or another user's job. Processes get SIGTERM, never
 // SIGKILL.
 //
-// If the log of issues was replaced (topic deleted, recreated, or truncated), the executor resumes
-// at its end, because open issues are repeated within five minutes. If the log of decisions was
-// replaced, the executor does not act until accept_log_reset is set
+// If the issue log was replaced (topic deleted, recreated, or truncated), the executor resumes at
+// the end of the new log, because open issues are repeated within five minutes. If the decision log
+// was replaced, the executor does not act until accept_log_reset is set
 // (docs/decisions/0022-store-a-log-mark-with-each-position.md).
 //
-// Each node has one executor, which acts on the processes of its node and skips issues of other
+// Each node has one executor, which acts on the processes on its node and skips issues from other
 // nodes. A single executor stops the jobs of a cluster (Kubernetes, Slurm, …). All candidates for
 // this role must have the same `node`, so that each candidate fences its predecessor.
 //
-// The budget and the cool-down count live decisions in event time over all partitions of one
+// The budget and the cool-down count live decisions in event time across all partitions of one
 // executor.
 #pragma once
 
@@ -48,7 +48,7 @@ struct Policy {
   // policy applies.
   std::string rule;
   PolicyMode mode = PolicyMode::kDryRun;
-  // Maximum time after the signal for checking its effect.
+  // Maximum time to wait for an effect after the signal.
   int64_t grace_ns = 30 * kNanosPerSecond;
 };
 
@@ -109,7 +109,7 @@ class Executor {
   virtual void Stop() = 0;
   // Returns true once the decisions have been read and every thread is running.
   virtual bool Ready() const = 0;
-  // Returns OK, or the reason why a partition is paused. A partition pauses if another executor of
+  // Returns OK, or the reason why a partition is paused. A partition pauses if another executor on
   // this node fenced it or if the log is unavailable. A paused partition resumes automatically.
   virtual Status Health() const = 0;
   virtual void RegisterMetrics(self_metrics::Exposition* exposition) = 0;

@@ -39,7 +39,7 @@ TEST_F(ExecutorTest, StopsProcessOnceAndRecordsEffect) {
             "uid:1000, the owner of the job");
   EXPECT_EQ(decided.owner, "uid:1000");
   EXPECT_EQ(done.effect, "SIGTERM sent; the process exited");
-  // Updates of the same issue have no effect, even if a process with the same identity reappears.
+  // Updates to the same issue have no effect, even if a process with the same identity reappears.
   processes_.Run(17, 170);
   Publish(Issue("j", 17, 2, EventType::kIssueUpdated));
   Settle();
@@ -204,7 +204,7 @@ TEST_F(ExecutorTest, RefusesProcessOfAnotherOwner) {
   EXPECT_EQ(executor_->counters().refused_owner.value(), 2U);
 }
 
-// The executor of each node acts only on processes of that node.
+// Each node's executor acts only on processes on that node.
 TEST_F(ExecutorTest, ActsOnlyOnProcessesOfItsNode) {
   processes_.Run(17, 170);
   processes_.Run(18, 180);

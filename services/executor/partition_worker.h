@@ -39,11 +39,11 @@ class PartitionWorker {
                   ExecutorCounters* counters, int32_t partition);
   ~PartitionWorker();
 
-  // Takes over the partition from any other executor of this node. The other executor's commits
+  // Takes over the partition from any other executor on this node. The other executor's commits
   // fail until that executor takes over the partition again.
   Status Fence();
-  // `unfinished` contains live decisions from an earlier process with unknown outcomes. The worker
-  // checks and records their effect, but does not execute them again.
+  // `unfinished` contains an earlier process's live decisions whose outcomes are unknown. The
+  // worker checks and records their effects but does not execute them again.
   Status Open(std::vector<ActionEvent> unfinished);
   // Pauses actions for the given reason until the decisions can be read. Must be called after Open.
   void Hold(const Status& why);

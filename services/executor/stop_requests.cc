@@ -70,7 +70,7 @@ Status StopRequests::ReadFrom(PartitionReader* reader, std::vector<IssueEvent>* 
   const Status polled = reader->Poll(kPollRecords, kPollBytes, Duration::Zero(), &records);
   if (!polled.ok() && !absl::IsDataLoss(polled)) return polled;
   for (const Record& record : records) {
-    // The reader of decisions already reports records that cannot be decoded.
+    // The decision reader already reports undecodable records.
     const StatusOr<ActionEvent> action = cloudevents::DecodeActionEvent(record.value);
     if (!action.ok() || action->type != ActionEventType::kRequested ||
         action->kind != ActionKind::kStop)

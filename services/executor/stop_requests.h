@@ -18,10 +18,10 @@ namespace pitwall::executor {
 // has the request's ID.
 IssueEvent EventOfRequest(const ActionEvent& request);
 
-// Unexpired stop requests for one worker. Reading starts at the last records of each partition, so
-// a restarted worker does not miss requests. This topic and the workers' topic may have different
-// numbers of partitions: worker w of n reads partitions w, w + n, … The caller must track which
-// requests were already decided. Not thread-safe. The clock and log are borrowed.
+// Unexpired stop requests for one worker. Reading starts kReadBack records before the end of each
+// partition, so a restarted worker does not miss requests. This topic and the workers' topic may
+// have different numbers of partitions: worker w of n reads partitions w, w + n, … The caller must
+// track which requests were already decided. Not thread-safe. The clock and log are borrowed.
 class StopRequests {
  public:
   static constexpr int64_t kReadBack = 1000;  // records to read from each partition at startup

@@ -31,7 +31,7 @@ namespace {
 constexpr size_t kMaxReplyBytes = size_t{8} << 20;
 constexpr size_t kMaxNameBytes = 253;
 constexpr int kMaxPages = 20;
-// Label of objects that Kueue admits and suspends. Kueue reverts suspensions by other components.
+// Label on objects that Kueue admits and suspends. Kueue reverts suspensions by other components.
 constexpr std::string_view kQueueLabel = "kueue.x-k8s.io/queue-name";
 
 // Returns true for a valid object name, which can safely be used as a path segment.
@@ -204,8 +204,8 @@ Status KubernetesTarget::Change(const Kind& kind, const JobReference& r, bool dr
   } else {
     body.Key("spec");
     body.Raw(kind.suspend);
-    // A patch that changes the uid is a conflict, so the patch applies only to the object with this
-    // uid.
+    // The server rejects a patch that would change the uid, so the patch applies only to the object
+    // with this uid.
     body.Key("metadata");
   }
   body.BeginObject();
@@ -248,7 +248,7 @@ StatusOr<bool> KubernetesTarget::IsOfPod(const JobReference& r, std::string_view
     if (!in->status().ok()) return Annotate(in->status(), "response to list pods");
     if (found) return true;
     if (next.empty()) return false;
-    // The server's token must consist of letters, digits, and base64 characters.
+    // The token is part of the URL, so it must not contain characters that are special there.
     if (next.find_first_of(" &#?/") != next.npos)
       return Internal("list pods: malformed continue token");
   }

@@ -12,8 +12,8 @@
 
 namespace pitwall::executor {
 
-// Annotation that names the owner of the object's Pitwall job: "uid:1000" or "pod:<uid>". Only
-// users with write access to the object can set the annotation, and Pitwall clients cannot.
+// Annotation that names the owner of the object's Pitwall job: "uid:1000" or "pod:<uid>". Users
+// with write access to the object can set the annotation; Pitwall clients cannot.
 inline constexpr std::string_view kOwnerAnnotation = "pitwall.io/owner";
 
 struct KubernetesOptions {
@@ -27,9 +27,9 @@ struct KubernetesOptions {
   CallLimits limits;
 };
 
-// Handles references of platform "kubernetes". Acts only on the object with the uid in the
+// Handles references whose platform is "kubernetes". Acts only on the object with the uid in the
 // reference. The uid is a precondition of the call itself. Required permissions: get and patch (or
-// delete) for these kinds in the namespaces of the jobs. Check sends the call to the API server
+// delete) for the supported kinds in the jobs' namespaces. Check sends the call to the API server
 // with dryRun=All, so missing permissions are reported before a decision.
 //
 // Thread-safe. The clock and transport are borrowed. The transport must trust the server's

@@ -132,8 +132,8 @@ class LinuxProcessControl final : public ProcessControl {
     if (fd < 0 && open_error != ENOSYS && open_error != EINVAL) {
       return ErrnoStatus(open_error, Cat("process ", process.pid));
     }
-    // The handle refers to the process that had the pid when the handle was opened. The requested
-    // process has had this pid since it started, so the handle refers to it if it still exists.
+    // The handle refers to the process that had the pid when the handle was opened. If the
+    // requested process still exists, it has had this pid since it started, so it is that process.
     Status status = Check(process);
     if (status.ok() && (fd >= 0 ? PidfdSignal(fd, SIGTERM) : kill(pid, SIGTERM)) != 0) {
       status = errno == ESRCH ? NotFound(Cat("process ", process.pid, " is gone"))

@@ -9,8 +9,8 @@
 
 namespace pitwall::executor {
 
-// Handles references of platform "process". Processes on other nodes belong to the executors of
-// those nodes. Jobs without a known owner are refused. `processes` is borrowed.
+// Handles references whose platform is "process". Processes on other nodes belong to the executors
+// on those nodes. Jobs without a known owner are refused. `processes` is borrowed.
 class ProcessTarget final : public StopTarget {
  public:
   ProcessTarget(ProcessControl* processes, std::string node)

@@ -18,8 +18,8 @@ struct SlurmOptions {
   int64_t timeout_ns = 10 * kNanosPerSecond;  // timeout of each command
 };
 
-// Handles references of platform "slurm". The uid is the job number. The job's user must be the
-// issue's owner, and the job must not have finished. The user is also passed to scancel, so it
+// Handles references whose platform is "slurm". The uid is the job number. The job's user must be
+// the owner, and the job must not have finished. The user is also passed to scancel, so it
 // never cancels another user's job. Slurm sends SIGTERM to the job's processes and kills them after
 // KillWait.
 //

@@ -49,8 +49,8 @@ class StopTarget {
   virtual Claim Claims(const JobReference& reference) const = 0;
   virtual StopCheck Check(const ActionEvent& stop) = 0;
   // Stops the job. Returns the action as a clause, such as "SIGTERM sent". An error means that the
-  // target did not act: NotFound, PermissionDenied (the platform refused; contains the missing
-  // permission), FailedPrecondition, or Unavailable (after the target's retries).
+  // target did not act: NotFound, PermissionDenied (the platform refused; the message contains the
+  // missing permission), FailedPrecondition, or Unavailable (after the target's retries).
   virtual StatusOr<std::string> Stop(const ActionEvent& stop) = 0;
   // Returns the effect of the stop. An error means that the effect is currently unknown.
   virtual StatusOr<StopEffect> Effect(const ActionEvent& stop) = 0;

@@ -68,7 +68,7 @@ class FakeProcesses final : public ProcessControl {
   std::vector<int64_t> signals_;
 };
 
-// Fake jobs of one platform by uid. A stop ends the job, unless the test sets a different effect.
+// Fake jobs on one platform, by uid. A stop ends the job, unless the test sets a different effect.
 class FakeTarget final : public StopTarget {
  public:
   explicit FakeTarget(std::string platform) : platform_(std::move(platform)) {}

@@ -26,15 +26,15 @@ class ActionCommitter {
                   ActionsTopic* decisions, ExecutorCounters* counters, IssueReader* reader,
                   StopOutcomes* outcomes, TopicPartition at, std::string group);
 
-  // Takes over the partition from any other executor of this node. The other executor's commits
+  // Takes over the partition from any other executor on this node. The other executor's commits
   // fail until that executor takes over the partition again.
   Status Fence();
-  // Gives up the partition. All commits fail until Fence.
+  // Gives up the partition. All commits fail until Fence is called.
   void Close() { committer_.reset(); }
   bool is_open() const { return committer_ != nullptr; }
 
   // Commits the actions, and the position unless `next_offset` is negative. Returns Unavailable
-  // after Close, and the errors of Committer::Apply.
+  // after Close, and any error from Committer::Apply.
   Status Apply(const std::vector<ActionEvent>& actions, int64_t next_offset);
   // Commits the pending outcomes without a position.
   Status CommitOutcomes();
@@ -43,7 +43,7 @@ class ActionCommitter {
   void AddRecords(const ActionEvent& action, Commit* commit) const;
   // Updates the index, the outcomes, and the counters.
   void NoteCommit(const ActionEvent& action);
-  // Reads the decisions back, so that a later start can detect the loss of their log.
+  // Reads the decisions back, so that a later start can detect that their log was lost.
   void ReadBack(const std::vector<ActionEvent>& actions);
 
   Clock* const clock_;
