@@ -74,7 +74,7 @@ struct SampleColumn {
 };
 
 struct SampleQuery : SeriesQuery {
-  // If set, selects only samples with a step of that mode (train, eval, …).
+  // If set, selects only samples with a step in that mode (train, eval, …).
   std::string mode;
   int64_t from_step = kNoStep;  // steps in [from_step, to_step); requires a mode
   int64_t to_step = kMaxPosition;

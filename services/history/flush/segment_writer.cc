@@ -92,7 +92,8 @@ Status WriteHeartbeats(const std::vector<Heartbeat>& beats, SegmentBuilder* w) {
   });
 }
 
-// Approximate size of a schema page. Labels repeat across schemas, and pages are read as a whole.
+// Approximate size of a schema page. Large pages compress better because labels repeat across
+// schemas, but a page is always read as a whole.
 constexpr size_t kSchemaPageBytes = size_t{1} << 20;
 
 // Location of a schema in the segment, as stored in the description.

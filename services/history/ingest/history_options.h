@@ -42,7 +42,7 @@ struct HistoryOptions {
   int64_t stop_ns = 5 * kNanosPerSecond;
   // Time after which frames with a missing schema are dropped.
   int64_t schema_wait_ns = 60 * kNanosPerSecond;
-  // This process owns a partition if its number modulo share_count equals share_index.
+  // This process owns the partitions whose number modulo share_count equals share_index.
   int32_t share_index = 0;
   int32_t share_count = 1;
   HistoryTopics topics;

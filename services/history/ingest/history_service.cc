@@ -16,8 +16,8 @@ HistoryService::~HistoryService() { Stop(); }
 StatusOr<std::unique_ptr<HistoryService>> HistoryService::Open(Clock* clock, Log* log,
                                                                HistoryOptions options) {
   std::unique_ptr<HistoryService> out(new HistoryService(clock, log, std::move(options)));
-  // Positions from an earlier process are lower than the first position of this process, so their
-  // changes count as dropped.
+  // Positions from an earlier process are lower than the first position of this process, so the
+  // changes since then count as dropped.
   const auto first_place = static_cast<uint64_t>(std::max<int64_t>(clock->WallNs(), 0)) / 1000;
   ASSIGN_OR_RETURN(out->store_,
                    HistoryStore::Open(out->options_.dir, false, first_place, out->options_.faults,
@@ -58,7 +58,7 @@ void HistoryService::Stop() {
 }
 
 PartitionIngest* HistoryService::IngestOf(const StoredJobPtr& job) const {
-  // A job that another process owns is also always assigned to the same thread.
+  // Jobs that another process owns are also assigned to a fixed thread.
   const auto partition = static_cast<size_t>(PartitionOf(job->id(), partitions_));
   const size_t index = partition / static_cast<size_t>(options_.share_count);
   return ingests_[index % ingests_.size()].get();

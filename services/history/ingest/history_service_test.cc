@@ -300,7 +300,7 @@ TEST_F(HistoryServiceTest, ArchivesAndDeletesFinishedJob) {
 class DamagedSegmentTest : public HistoryServiceTest,
                            public ::testing::WithParamInterface<const char*> {
  protected:
-  // Truncates the file so that it cannot be opened, or flips a byte of a row. The flipped byte is
+  // Truncates the file so that it cannot be opened, or flips a byte in a row. The flipped byte is
   // detected only while a new segment with those rows is being written.
   static void Damage(const std::filesystem::path& path) {
     if (GetParam() == std::string_view("end")) {

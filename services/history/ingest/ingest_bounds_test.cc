@@ -158,7 +158,7 @@ class ShiftedClock final : public Clock {
   clock::SystemClock system_;
 };
 
-// Issue 26, F1: a job with a wrong clock ends 45 days after the other jobs.
+// Issue 26, F1: while the clock is wrong, a job appears to end 45 days after the other jobs.
 TEST_F(IngestBoundsTest, TemporaryWallClockJump_DoesNotRemoveJobs) {
   constexpr int64_t kJumpNs = int64_t{45} * 86'400 * kNanosPerSecond;
   ShiftedClock shifted;

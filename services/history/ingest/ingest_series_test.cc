@@ -1,5 +1,5 @@
-// Tests for the derived series of the history (means over a node's cores and GPUs), span queries by
-// index, and clock jumps.
+// Tests for the derived series of the history (means over a node's cores and GPUs), span queries
+// that use the index, and clock jumps.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -222,7 +222,7 @@ TEST_F(IngestSeriesTest, SpansAndTotalsMatchPlainList) {
   }
 }
 
-// Sends three windows of a node with two metrics, for queries over the whole job.
+// Fixture for queries over a whole job with two metrics on two nodes.
 class IngestWholeJobsTest : public HistoryServiceTest {
  protected:
   void SendRows(int from_s, int to_s, uint64_t sequence, std::string_view source = "source") {

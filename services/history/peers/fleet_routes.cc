@@ -67,7 +67,7 @@ std::string JsonTexts(const std::vector<std::string>& texts) {
   return out.Take();
 }
 
-// Appends strings to a list at the end of a JSON object that may already have `key`. The search
+// Appends strings to the list `key` of a JSON object, or adds the list if it is missing. The search
 // cannot match inside a JSON string, because quotes in strings are escaped.
 void AddTexts(std::string_view key, const std::vector<std::string>& texts, std::string* body) {
   if (body->empty() || body->back() != '}') return;

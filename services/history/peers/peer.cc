@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::array<std::string_view, 4> kPassedOn = {"accept", "accept-language", "content-type",
                                                        "if-none-match"};
-// Headers that apply to the connection and not to the response.
+// Headers that are not copied from a peer's reply.
 constexpr std::array<std::string_view, 8> kOwn = {"connection", "content-length",   "content-type",
                                                   "date",       "keep-alive",       "server",
                                                   "set-cookie", "transfer-encoding"};

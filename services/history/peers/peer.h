@@ -1,4 +1,4 @@
-// Another history process. It stores the jobs of other partitions.
+// Another history process. It stores the jobs in other partitions.
 #pragma once
 
 #include <atomic>
@@ -60,7 +60,7 @@ class Peer {
   int64_t rests_until_ns_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-// Encodes parameters such as "job=a%20b&x=1". The server decodes the same parameters.
+// Encodes parameters in the form "job=a%20b&x=1", which the server decodes.
 std::string EncodeQuery(const std::vector<std::pair<std::string, std::string>>& query);
 
 }  // namespace pitwall::history

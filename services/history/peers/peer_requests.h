@@ -1,4 +1,4 @@
-// Handler of requests from peers. The handler uses only the history of this process.
+// Handler for requests from peers. The handler uses only the history of this process.
 #pragma once
 
 #include <string>

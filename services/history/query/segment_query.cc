@@ -14,7 +14,7 @@
 namespace pitwall::history {
 namespace {
 
-// Calls `value` with each record of the topic, in order of ingestion.
+// Calls `value` with each record of the topic, in ingestion order.
 Status ForEachRecord(const HistoryStore& store, std::string_view id, EventTopic topic,
                      const std::function<Status(const std::string&)>& value) {
   ASSIGN_OR_RETURN(const StoredJobPtr job, FindStoredJob(store, id));
@@ -27,7 +27,8 @@ Status ForEachRecord(const HistoryStore& store, std::string_view id, EventTopic 
       if (record.topic == topic) unsaved.push_back(record);
     }
   }
-  // Values are parsed later, so that ingestion does not have to wait for the job or the catalog.
+  // Values are parsed later, without the locks of the job and the catalog, so that ingestion does
+  // not have to wait.
   uint64_t last = 0;
   std::vector<std::string> saved;
   const Status status =

@@ -35,8 +35,8 @@ class MergedWindow {
 bool HasOtherSteps(const SampleQuery& query, const WindowView& view);
 
 // Adds the samples of an open window to the columns of their series. `*count` is the number of
-// samples over all windows. Returns ResourceExhausted if it exceeds the query's limit. `windows` is
-// the approximate number of windows to be added, including this one.
+// samples across all windows. Returns ResourceExhausted if it exceeds the query's limit. `windows`
+// is the approximate number of windows to be added, including this one.
 Status AddSamples(const SampleQuery& query, WindowView* view, SeriesSet* set,
                   std::vector<SampleColumn>* found, size_t* count, size_t windows = 1);
 // Returns the columns with samples, sorted by labels. A column has steps only if at least one of

@@ -22,7 +22,7 @@ class MirrorPosition {
   // Continues at `committed`, or at the start of the log, `log_start`, if the log was replaced.
   // Returns true if records were deleted before they were sent.
   StatusOr<bool> Restore(const CommittedOffset& committed, int64_t log_start);
-  // Starts at the beginning of the log, and forgets any position that was restored before.
+  // Starts at the beginning of the log, and forgets any previously restored position.
   void RestoreStart(int64_t log_start);
   // Skips the records below `offset`, if the position is lower.
   void SkipTo(int64_t offset);
@@ -37,7 +37,7 @@ class MirrorPosition {
   void NoteRead(const Record& record) { mark_ = {record.offset, record.append_time}; }
 
   // Returns true if the samples in flight at the last stop must be resent in one request, so that
-  // the receiver has either all of its samples or none.
+  // the receiver has either all of them or none.
   bool repeating() const { return doubtful_end_ >= 0; }
   // Returns true if `offset` is at or after the end of the request to repeat.
   bool EndsRepetition(int64_t offset) const { return repeating() && offset >= doubtful_end_; }

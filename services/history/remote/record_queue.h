@@ -33,7 +33,7 @@ class RecordQueue {
   StatusOr<int64_t> StartOffset() { return reader_->StartOffset(); }
   // Returns the offset after the last record of the log.
   StatusOr<int64_t> EndOffset() { return reader_->EndOffset(); }
-  // Returns the offset of the first record that was appended at or after `time_ns`. Afterwards, the
+  // Returns the offset of the first record that was appended at or after `time_ns`. Afterward, the
   // caller must call Seek.
   StatusOr<int64_t> OffsetAt(int64_t time_ns);
   Status Seek(int64_t offset) { return reader_->Seek(offset); }

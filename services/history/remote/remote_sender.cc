@@ -13,8 +13,8 @@ namespace {
 constexpr int64_t kFirstPauseNs = 100 * kNanosPerMilli;
 constexpr int64_t kLongestPauseNs = 30 * kNanosPerSecond;
 constexpr int64_t kLongestWishNs = 300 * kNanosPerSecond;  // upper bound for the Retry-After delay
-// Maximum number of times that a rejected request is split. A receiver rejects the whole request
-// because of a single sample, and halving isolates this sample.
+// Maximum number of times that a rejected request is split. A receiver may reject a whole request
+// because of a single sample, and halving isolates that sample.
 constexpr int kMaxSplits = 64;
 
 // Returns true if a single sample or the size of the request may have caused the rejection.

@@ -16,7 +16,7 @@ namespace pitwall::history {
 
 struct RemoteCounters {
   self_metrics::SharedCounter samples, bytes, requests, retries;
-  // Numbers of unsent samples by reason.
+  // Counts of unsent samples by reason.
   self_metrics::SharedCounter refused, repeated, behind, no_schema, ahead, merged;
   self_metrics::SharedCounter duplicates, input_losses, undecodable;
   self_metrics::SharedCounter behind_records;  // records that were skipped at startup
@@ -38,7 +38,7 @@ class RemoteSender {
                std::string name)
       : transport_(transport), options_(*options), counters_(*counters), name_(std::move(name)) {}
 
-  // If true, rejected samples probably duplicate samples of an earlier run.
+  // If true, rejected samples probably duplicate samples from an earlier run.
   void set_repeating(bool repeating) { repeating_ = repeating; }
 
   // Returns once every sample has been accepted, or rejected and counted. Returns Cancelled if

@@ -75,8 +75,8 @@ void RemoteWrite::RegisterMetrics(self_metrics::Exposition* exposition) {
     for (const auto& mirror : mirrors_) series += mirror->series();
     return series;
   });
-  // The metrics are registered once every partition has been checked. Before that, a value of 0
-  // would mean that everything was sent.
+  // This metric has no value until every partition has been checked, because a value of 0 would
+  // mean that everything was sent.
   registrations_.push_back(exposition->Add("pitwall_insights_remote_write_lag_records",
                                            "Telemetry records that have not been read yet.",
                                            MetricType::kGauge, [this](std::vector<Sample>* out) {

@@ -25,7 +25,7 @@ struct MirrorFilter {
   std::vector<Matcher> labels;  // matchers on label names; __name__ and pitwall_job are always sent
 };
 
-// Numbers of unsent samples. They exclude series that the filter drops.
+// Counts of unsent samples. They exclude series that the filter drops.
 struct MirrorCounts {
   uint64_t duplicates = 0;  // from batches that were received before
   uint64_t no_schema = 0;   // samples with a missing schema

@@ -139,8 +139,8 @@ TEST_F(RemoteWriteTest, ResendDoesNotLoseNewSamples) {
   Start();
   Await([&] { return Received() == 30; });
   ExpectAll(30);
-  // The receiver rejects the repeated request as a whole. Of its single samples, it accepts only
-  // the newest one, a duplicate.
+  // The receiver rejects the resent request. When the samples are sent one by one, the receiver
+  // accepts only the newest, which is a duplicate.
   EXPECT_EQ(remote_->counters().repeated.value(), 19U);
   EXPECT_EQ(remote_->counters().refused.value(), 0U);
 }

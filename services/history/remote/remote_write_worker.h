@@ -1,4 +1,4 @@
-// Remote write of one telemetry partition. The log serves as the queue: unsent records stay in the
+// Remote write for one telemetry partition. The log serves as the queue: unsent records stay in the
 // log, so the memory is bounded by one read, and ingestion into the history never waits.
 #pragma once
 
@@ -27,8 +27,8 @@ struct MirrorOptions {
   ReceiverOptions receiver;
   int64_t max_behind_ns = 7200 * kNanosPerSecond;
   int64_t linger_ns = kNanosPerSecond;  // maximum wait for more samples before a request is sent
-  // Time span that is read before the first sample to learn schemas. Sources resend their schemas
-  // more often than this.
+  // To learn schemas, reading starts this long before the first sample. Sources resend their
+  // schemas more often than this.
   int64_t warm_up_ns = 60 * kNanosPerSecond;
 };
 

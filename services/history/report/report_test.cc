@@ -269,7 +269,7 @@ TEST_F(Report, JobWithFewOrNoSteps_HasReport) {
   }
 }
 
-// The overview lists three incidents. The critical one is among them, even though newer info issues
+// The overview lists three incidents. The critical one is among them, even though info issues
 // followed it.
 TEST_F(Report, WorstOpenIncidentsComeFirst) {
   for (const bool open : {true, false}) {

@@ -9,7 +9,7 @@
 namespace pitwall::history {
 
 // Escapes text for elements and quoted attributes. Invalid UTF-8 becomes U+FFFD. Control
-// characters, and characters that change the writing direction, are replaced with their code in
+// characters, and characters that change the writing direction, are replaced with their codes in
 // brackets. Text is truncated after kMaxText bytes, with a note.
 inline constexpr size_t kMaxText = 4000;
 std::string Escaped(std::string_view text);

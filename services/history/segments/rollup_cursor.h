@@ -24,8 +24,8 @@ struct PagedRollups {
   RollupColumns rows{.tier_ns = kTiers[kPagedTier], .starts = {}, .counts = {}};
 };
 
-// Cursor over the rollups of one window by metric, in name order. A metric with very many series is
-// returned in several parts. Not thread-safe.
+// Cursor over the rollups of one window by metric, in name order. A metric with a large number of
+// series is returned in several parts. Not thread-safe.
 class RollupCursor {
  public:
   // `names` selects metrics (all if empty) and must outlive the cursor.

@@ -32,7 +32,7 @@ Status WindowSegment::ReadSeries(SeriesSet* set, std::vector<StoredSeries>* out)
     for (size_t g = 0; g < table->groups.size(); ++g) {
       std::vector<int64_t> columns, first, last, steps;
       RETURN_IF_ERROR(tables_.reader().ReadInts(*table, g, 2, &columns));
-      // The group is skipped early, because most groups have no selected series.
+      // Most groups have no selected series, so they are skipped before the other columns are read.
       std::vector<std::pair<size_t, uint32_t>> hits;
       for (size_t row = 0; row < columns.size(); ++row) {
         const auto at = std::lower_bound(wanted->columns.begin(), wanted->columns.end(),

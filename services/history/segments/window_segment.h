@@ -3,7 +3,7 @@
 //
 // Tables by key: "window" (sources, schemas, and batches), "schemas" (pages of many schemas each),
 // "rows/<origin>/<schema>", "series/<origin>/<schema>" (first and last times and finest rollups of
-// the series that occur first in this table; only if the segment has no rows), "metrics"
+// the series that first occur in this table; only if the segment has no rows), "metrics"
 // (metric_pages.h: rollups, spreads, extents of series, totals of spans), "span-ends",
 // "span-metrics", "span-index", "beats", "beat-runs", "steps" (step_index.h). Older segments have
 // schemas in "window", "series/…" even with rows, "span-totals", "spread", and 2-minute rollups in
@@ -30,7 +30,7 @@
 
 namespace pitwall::history {
 
-// Bounds that select spans overlapping the range with steps in [from_step, to_step).
+// Bounds that select spans that overlap the range and whose steps are in [from_step, to_step).
 struct SpanBounds {
   TimeRange range = {kMinPosition, kMaxPosition};
   int64_t from_step = kNoStep;
@@ -85,7 +85,7 @@ class WindowSegment {
   // totals.
   StatusOr<bool> ReadTotals(const std::function<void(const Origin&, OperatorTotal)>& take) const;
   Status ReadHeartbeats(std::vector<Heartbeat>* out) const;
-  // Reads the same heartbeats as runs, which take a few rows instead of thousands.
+  // Reads the heartbeats in the form of runs, which take a few rows instead of thousands.
   Status ReadHeartbeatRuns(std::vector<HeartbeatRun>* out) const;
   // Reads spreads. Only for segments without `metrics`.
   StatusOr<Spreads> ReadSpreads() const;

@@ -33,10 +33,10 @@ using enum store::ColumnType;
 constexpr int64_t kSliceNs = 10 * kNanosPerSecond;
 constexpr size_t kOldColumns = 8;  // column count in segments whose spans are sorted only by start
 
-// Expected span lengths by name within a group, over all ranks.
+// Expected span lengths by name within a group, across all ranks.
 class UsualLengths {
  public:
-  // Returns the expected length for the name number.
+  // Returns the expected length for the name with this number.
   int64_t Of(size_t name) {
     if (name >= means_.size()) means_.resize(name + 1, 0);
     return means_[name];

@@ -16,8 +16,8 @@ void JobSchemas::Restore(SharedSchema schema) {
 
 bool JobSchemas::Add(const SharedSchema& schema) {
   const auto [known, added] = schemas_.try_emplace(schema->id, schema);
-  // The schema restored from the catalog is a different object, so the object from the batches
-  // replaces it.
+  // The object from the batches replaces the equal object that was restored from the catalog, so
+  // that only one copy stays in memory.
   if (!added && &*known->second != &*schema && known->second->series == schema->series)
     known->second = schema;
   if (!added) return false;
@@ -40,7 +40,7 @@ void JobSchemas::NoteSteps(const Schema& schema) {
 }
 
 // A rank repeats its state with the current step, even during a hang. Therefore, a step ends at the
-// row that has its duration. If a source has no durations, every row with a step ends a step.
+// row that has its duration. If the job has no durations, every row with a step ends a step.
 bool JobSchemas::EndsStep(const Frame& frame, size_t row) const {
   if (frame.steps[row] == kNoStep) return false;
   if (step_columns_.empty()) return true;

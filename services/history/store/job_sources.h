@@ -68,7 +68,7 @@ class JobSources {
 
   // Sets the sources, and the names and times derived from them.
   void FillSources(JobOverview* life) const;
-  // Extends the steps of the attempts.
+  // Extends the step times of the attempts.
   void FillSteps(JobOverview* life) const;
 
  private:

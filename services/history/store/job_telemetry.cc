@@ -52,7 +52,7 @@ int64_t PromiseOf(const Batch& batch) {
 }  // namespace
 
 void JobTelemetry::Restore(SourceMeta boot) {
-  // A reload does not write the time, because the partition's thread reads it without locking.
+  // A reload must not write newest_ns_, because the partition's thread reads it without locking.
   if (boot.last_ns > newest_ns_) newest_ns_ = boot.last_ns;
   sources_.Restore(std::move(boot));
 }

@@ -62,8 +62,8 @@ class JobWindows {
 
   const std::map<int64_t, WindowEntry>& by_start() const { return windows_; }
   size_t head_bytes() const { return head_bytes_; }
-  // Returns the number of seals and drops. Readers of segments compare this number to detect
-  // changes.
+  // Returns a number that increases when a window is sealed or its raw samples are dropped. Readers
+  // of segments use it to detect changes.
   uint64_t version() const { return version_; }
   uint64_t disk_bytes() const;  // size of the segments
   // Sets the amount of stored data and the time of the oldest raw samples.
@@ -90,7 +90,7 @@ class BatchAdmission {
   MemTable* Admit(int64_t window_ns);
   // Returns whether a window already contains the batch.
   bool duplicate() const { return duplicate_; }
-  // Returns the number of windows that refused the batch because their raw samples were dropped.
+  // Returns the number of windows that rejected the batch because their raw samples were dropped.
   uint64_t after_raw() const { return after_raw_; }
 
  private:

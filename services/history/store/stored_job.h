@@ -57,9 +57,9 @@ class StoredJob {
   void Collect(store::DatabaseChange* change) const;
   void Collected(size_t records);
 
-  // Returns whether few further rows are expected in the window. `behind` means that much telemetry
-  // is still unread. In that case, the job's progress counts instead of its end, because the end is
-  // read long before the telemetry.
+  // Returns whether the window is expected to receive few more rows. `behind` means that much
+  // telemetry is still unread. In that case, the job's progress counts instead of its end, because
+  // the end is read long before the telemetry.
   bool IsOver(int64_t window_ns, int64_t grace_ns, bool behind) const {
     const int64_t newest_ns = telemetry_.newest_ns();
     return newest_ns - (window_ns + kWindowNs) > grace_ns ||

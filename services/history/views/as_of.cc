@@ -68,7 +68,8 @@ StatusOr<JobLifePtr> HistoryAsOf::LifeOf(const JobOverview& now) const {
   life->found.clear();
   life->open = {};
   ASSIGN_OR_RETURN(const std::vector<IssueEventPtr> events, Events(now.id));
-  // Each attempt may run as a different scheduler job. A new attempt restarts a job that had ended.
+  // Each attempt may run as a different scheduler job. A new attempt overrides an earlier end of
+  // the job.
   const IssueEvent* end = nullptr;
   for (const IssueEventPtr& event : events) {
     if (event->job_change == JobChange::kEnded) end = event.get();

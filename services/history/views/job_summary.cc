@@ -54,7 +54,7 @@ int64_t EndOf(const JobOverview& job) {
   if (job.end_detail != EndDetail::kCompleted && !failed) return reported_ns;
   int64_t end_ns = 0;
   for (const auto& [id, source] : job.sources) {
-    // Ranks from earlier attempts or other world sizes do not determine the end.
+    // Ranks that took part only in earlier attempts do not determine the end.
     if (source.rank < 0 || (!job.attempts.empty() && source.last_ns < job.attempts.back().began_ns))
       continue;
     if (!source.goodbye || source.goodbye_ns == 0) return failed ? reported_ns : job.ended_ns;

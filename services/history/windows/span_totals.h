@@ -21,7 +21,7 @@ namespace pitwall::history {
 void AddTo(OperatorTotal* total, int64_t length_ns);
 void Merge(const OperatorTotal& other, OperatorTotal* total);
 
-// Totals of spans by rank, kind, and name over all sources and windows. Not thread-safe.
+// Totals of spans by rank, kind, and name across all sources and windows. Not thread-safe.
 class SpanTotals {
  public:
   void Clear();

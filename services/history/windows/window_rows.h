@@ -91,7 +91,7 @@ struct HeartbeatRun {
 // sequence) within an origin.
 std::vector<HeartbeatRun> RunsOf(const std::vector<Heartbeat>& beats);
 
-// Rows of one series in a window, over all origins. If two values have the same time, the value
+// Rows of one series in a window, across all origins. If two values have the same time, the value
 // with the lower (source, boot ID, sequence) is used. Missing values are ignored.
 struct SeriesRows {
   std::vector<int64_t> times;  // strictly ascending

@@ -21,8 +21,8 @@ class CatalogSaver {
                const HistoryOptions& options)
       : clock_(clock), store_(store), jobs_(jobs), inputs_(inputs), options_(options) {}
 
-  // Saves `change` and all unsaved changes. The change seals the window `window_ns` of
-  // `sealed_job`. `sealed_job` may be null.
+  // Saves `change` and all unsaved changes. If `sealed_job` is not null, the change seals its
+  // window `window_ns`.
   Status Save(store::DatabaseChange change, const StoredJob* sealed_job, int64_t window_ns);
   // Saves if the save interval has passed and something changed. Occasionally removes discarded
   // files. With `force`, does not wait for the interval.

@@ -122,8 +122,8 @@ void IngestInputs::MeasureLag() {
 }
 
 // Returns whether many telemetry records are unread. There are few event records, so during
-// catch-up, a job's end is read long before its telemetry. If windows were sealed at that end, each
-// later row would cause them to be resealed.
+// catch-up, a job's end is read long before its telemetry. If windows were sealed at that point,
+// each later row would cause its window to be resealed.
 bool IngestInputs::Behind() const { return !caught_up_ || lag_ > kFewRecords; }
 
 int64_t IngestInputs::telemetry_offset() const {

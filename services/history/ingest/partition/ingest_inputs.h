@@ -1,4 +1,5 @@
-// Topic partitions that one ingestion thread reads, and the positions where a restart continues.
+// Topic partitions that one ingestion thread reads, and the positions from which a restart
+// continues.
 #pragma once
 
 #include <array>
@@ -67,7 +68,7 @@ class IngestInputs {
 
   // Returns the offset of the next telemetry record, or -1 if the topic is not open.
   int64_t telemetry_offset() const;
-  // Adds the positions to the change. The position of telemetry is at most `first_unsealed`.
+  // Adds the positions to the change. The telemetry position is at most `first_unsealed`.
   void PutPositions(int64_t first_unsealed, store::DatabaseChange* change) const;
 
  private:

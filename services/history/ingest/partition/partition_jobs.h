@@ -30,8 +30,8 @@ class PartitionJobs {
   size_t HeadBytes();
   // Returns whether a job has unsaved changes.
   bool Dirty();
-  // Returns the lowest log offset of unsealed rows, or INT64_MAX. Ignores the window `window_ns` of
-  // `sealed`. `sealed` may be null.
+  // Returns the lowest log offset of unsealed rows, or INT64_MAX. If `sealed` is not null, ignores
+  // its window `window_ns`.
   int64_t FirstUnsealed(const StoredJob* sealed, int64_t window_ns);
 
  private:

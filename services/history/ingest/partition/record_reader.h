@@ -17,7 +17,7 @@
 
 namespace pitwall::history {
 
-// Reader of telemetry and events. Decodes the records, adds them to the jobs, and announces the
+// Reader for telemetry and events. Decodes the records, adds them to the jobs, and announces the
 // changes on the feed. Only the partition's thread may use it. Does not own its dependencies.
 class RecordReader {
  public:

@@ -10,8 +10,7 @@
 namespace pitwall::history {
 namespace {
 
-// Minimum delay between two seals of a window with late rows, so that the window is not sealed for
-// each row.
+// Minimum age of late rows before their window is sealed, so that it is not sealed for each row.
 constexpr int64_t kLateNs = 10 * kNanosPerSecond;
 // Size of a head file. The file is freed once all of its windows are sealed. It must be small
 // enough to be freed soon and large enough to limit the number of files.
@@ -87,7 +86,7 @@ Status SealSchedule::SealJobIfDue(const StoredJobPtr& job, int64_t now_ns, Candi
   return first_fault;
 }
 
-// After a backlog, many rows may remain in memory, but all of them are also in the log.
+// After a backlog, sealing all rows may take too long. Unsealed rows are also in the log.
 Status SealSchedule::SealAtStop() {
   const int64_t deadline = clock_->MonotonicNs() + options_.stop_ns;
   size_t left = 0;

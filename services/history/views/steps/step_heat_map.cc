@@ -182,8 +182,8 @@ Status StepReading::Gather() {
 }
 
 // Detects steps that occur in several windows. A summary's medians are correct only if no other
-// window contains the step, so such windows are read from samples. Returns whether any window was
-// affected.
+// window contains the step, so windows that share a step are read from samples. Returns whether any
+// window was affected.
 bool StepReading::Apart() {
   std::vector<std::pair<int64_t, size_t>> steps;  // non-edge steps with their window index
   for (size_t i = 0; i < sources_.size(); ++i) {
