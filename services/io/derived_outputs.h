@@ -13,8 +13,8 @@
 namespace pitwall {
 
 // Partition p of each output topic contains only records that `group` wrote together with its
-// position in partition p of the input topic. (This excludes the executor's decisions, because they
-// depend on more than its input.)
+// position in partition p of the input topic. (The executor's decisions do not qualify, because
+// they depend on more than the input topic.)
 struct DerivedOutputs {
   std::string group;
   std::string input;

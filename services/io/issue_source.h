@@ -46,7 +46,7 @@ struct IssueQuery {
 struct IssuePage {
   std::vector<IssueEventPtr> issues;  // the last event of each issue, newest issue first
   std::string next_page_token;        // empty on the last page
-  // A watch with this token receives every event that the list does not include.
+  // A watch that starts with this token receives every event that the list does not include.
   std::string resume_token;
   std::vector<SilencedIssue> silenced;  // silenced issues in `issues`
 };
