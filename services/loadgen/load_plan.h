@@ -87,7 +87,7 @@ Status CheckPlan(const LoadPlan& plan);
 // values.
 StatusOr<Fault> ParseFault(std::string_view text);
 
-// Fills the unset fields of each fault (rank, time) with values derived from the seed, and adds
+// Fills in the unset fields of each fault (rank, time) with values derived from the seed, and adds
 // `count` faults of random kinds, each in a different job.
 Status CompleteFaults(int64_t count, LoadPlan* plan);
 

@@ -1,4 +1,4 @@
-// Telemetry batches for one rank process, in the form that the node's collector would write them.
+// Telemetry batches for one rank process, as the node's collector would write them.
 #pragma once
 
 #include <cstdint>

@@ -82,7 +82,7 @@ void Training::MakeStep() {
   ++next_step_;
 }
 
-// Completes the unset fields of faults that start within this step.
+// Fills in the unset fields of faults that start within this step.
 void Training::Begin(int64_t nominal_end_ns) {
   const int64_t start = nominal_end_ns - plan_.step_ns;
   for (Planted& planted : faults_) {

@@ -1,5 +1,5 @@
-// Series that one node's collector emits, with the same names, labels, and values as the series
-// from real readers.
+// Simulated series of one node's collector, with the same names, labels, and value resolution as
+// the series from real readers.
 #pragma once
 
 #include <array>

@@ -45,7 +45,7 @@ class NodeStream {
   // Values of all rows, row by row.
   std::vector<double>& values() { return values_; }
   // Appends a frame with the rows and, if the schema is new or `repeat` is true, the schema. Does
-  // nothing before the first series. Returns the number of cells.
+  // nothing until the first series is added. Returns the number of cells.
   size_t AppendTo(bool repeat, std::span<const int64_t> times, Batch* batch);
 
  private:
