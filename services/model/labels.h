@@ -21,8 +21,8 @@ struct Label {
   friend auto operator<=>(const Label&, const Label&) = default;
 };
 
-// Immutable once built, except by assignment. Copies share the labels and cache the hash, so a copy
-// only increments a reference count. The metric name is the label __name__.
+// Immutable once built, except by assignment. Copies share the labels and the cached hash, so a
+// copy only increments a reference count. The metric name is the label __name__.
 class Labels {
  public:
   Labels() = default;

@@ -74,8 +74,8 @@ struct ActionEvent {
 
 std::string MakeActionId(const ActionEvent& event);
 
-// Returns true if the action belongs to an issue from the job's rule: it was decided for the issue,
-// or it changes the rule's parameters for the job.
+// Returns true if the action belongs to the issue: it was decided for the issue, or it changes the
+// parameters of the issue's rule for the job.
 inline bool BelongsTo(const ActionEvent& action, std::string_view issue, std::string_view job,
                       std::string_view rule) {
   return action.issue == issue || (action.kind == ActionKind::kParameter && action.job == job &&

@@ -43,8 +43,8 @@ bool SameStacks(const CaptureLook& a, const CaptureLook& b) {
                     });
 }
 
-// States from different sources are not compared, because the system's copy is older than the
-// client's state.
+// Observations from different sources are not compared, because an observation by the operating
+// system contains only the client's last update.
 bool WentOn(const CaptureLook& a, const CaptureLook& b) {
   if (a.python != b.python) return false;
   const uint64_t before = a.collective.has_value() ? a.collective->sequence : 0;

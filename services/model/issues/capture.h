@@ -74,7 +74,7 @@ struct CaptureLook {
   std::optional<uint64_t> io_bytes;     // bytes read and written; nullopt: unknown
 };
 
-// Change of a process between two observations that are kCaptureGapNs apart.
+// Changes in a process between two observations that are kCaptureGapNs apart.
 struct CaptureChange {
   bool went_on = false;              // reached another step or collective
   double cpu_share = 0;              // share of one core
@@ -83,11 +83,12 @@ struct CaptureChange {
 };
 CaptureChange ChangeBetween(const CaptureLook& first, const CaptureLook& second, double seconds);
 
-// Returns the state of a rank from two observations. A state seen in both observations takes
-// precedence: stopped, or in a collective, loader, checkpoint, or evaluation. A rank that made
-// progress is not stuck in a collective or loader. Otherwise, the rank is busy if it made progress,
-// its stack changed, it used at least a twentieth of a core, or it transferred bytes. In all other
-// cases, it is blocked.
+// Returns the state of a rank from two observations. A rank that is stopped in the second
+// observation is stopped. A collective, loader, checkpoint, or evaluation counts if it is in both
+// observations, but a rank that made progress is not stuck in a collective or loader. Otherwise,
+// the rank is busy if it made progress, entered or left one of these states, changed its stack,
+// used at least a twentieth of a core, or transferred at least 64 KiB. In all other cases, it is
+// blocked.
 CaptureState StateOf(const CaptureLook& first, const CaptureLook& second,
                      const CaptureChange& change);
 

@@ -33,8 +33,8 @@ class CapturePattern {
 };
 
 // Appends `replacement` with $1, $name, and ${name} replaced by the groups of a match; $$ becomes
-// $. The longest name applies, so $1x refers to the group "1x". Unknown groups are empty. Stops
-// once `out` exceeds `max_bytes` and never appends more than one byte beyond the limit.
+// $. The longest possible name is used, so $1x refers to the group "1x". Unknown groups are empty.
+// Stops once `out` exceeds `max_bytes` and never appends more than one byte beyond the limit.
 void ExpandGroups(std::string_view replacement, const re2::RE2& pattern,
                   std::span<const re2::StringPiece> groups, size_t max_bytes, std::string* out);
 

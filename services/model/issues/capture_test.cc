@@ -66,7 +66,8 @@ TEST(CaptureState, RankWithProgressIsNotStuck) {
   EXPECT_EQ(Judge(one, next), CaptureState::kBusy);
   next.collective->sequence = 0;  // unknown
   EXPECT_EQ(Judge(one, next), CaptureState::kCollective);
-  // The system's copy dates from the last update, so it is older than the client's state.
+  // An observation by the operating system contains the client's last update, which is older than
+  // the client's own observation.
   CaptureLook old = LookIn("forward");
   old.python = false;
   after = LookIn("forward");

@@ -19,9 +19,9 @@ struct IncidentIssue {
 // Returns 0 for critical, 1 for warning, 2 for info, and 3 for any other severity.
 int SeverityRank(std::string_view severity);
 
-// Returns true if the first issue is more likely to be the root. An issue without a cause comes
-// first, then an open issue, then RootOrder, then `notified_root`, then the order of IDs. The
-// number of explained issues has no influence.
+// Returns true if the first issue is more likely to be the root. The criteria, in this order:
+// without a cause, open, RootOrder, `notified_root`, ID. The number of explained issues has no
+// influence.
 bool IsLikelierRoot(const IncidentIssue& a, const IncidentIssue& b, std::string_view notified_root);
 
 // Sorts the issues, with the most likely root first.
