@@ -51,8 +51,8 @@ class GrpcReader final : public IssueReader {
                           [&](const WatchBatch& batch) {
                             for (const IssueEventPtr& event : batch.events) take(event);
                             // If the server does not support until_now, the bookmark after the last
-                            // event ends the watch. The first message may also be a bookmark, so it
-                            // is ignored.
+                            // event ends the watch. The first bookmark is ignored because it may
+                            // precede the events.
                             return !batch.events.empty() || std::exchange(first, false);
                           });
   }

@@ -146,7 +146,7 @@ IssueFilter FilterOf(const Flags& flags) {
           .incident = flags.One("incident").value_or("")};
 }
 
-// Prints events until `left` events have been printed.
+// Prints events as they arrive, until `left` have been printed.
 Status Watch(const Flags& flags, int64_t left) {
   IssueFilter filter = FilterOf(flags);
   filter.include_job_changes = !flags.Has("no-job-changes") && !flags.Has("incident") &&

@@ -118,7 +118,7 @@ struct ProcessorConfig {
   int64_t snapshot_interval_ns = 60 * kNanosPerSecond;
   bool clock_ticks = true;
   int64_t job_memory = int64_t{1} << 30;
-  // Set this for one start only, after a log was deleted, replaced, or truncated.
+  // Set this for one start only, after a log has been deleted, replaced, or truncated.
   bool accept_log_reset = false;
 };
 
@@ -208,7 +208,7 @@ struct PolicyConfig {
   int64_t grace_ns = 30 * kNanosPerSecond;
 };
 
-// Pattern for jobs that the executor never stops. A job must match all non-empty globs.
+// Pattern for jobs that the executor never stops. A job matches if it matches all non-empty globs.
 struct ExemptConfig {
   std::string job, namespace_name, owner;
 };

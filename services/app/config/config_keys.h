@@ -40,8 +40,8 @@ class ConfigKeys {
                        std::string_view help) = 0;
   virtual void Section(std::string_view key, std::string_view help,
                        const std::function<void()>& keys) = 0;
-  // Report a problem with a key's value, or a key missing from its section. An empty problem means
-  // that the value is valid. Only the reading visitor implements these functions.
+  // Report a problem with a key's value, or a missing key. An empty problem means that the value is
+  // valid. Only the reading visitor implements these functions.
   virtual void CheckValue(std::string_view /*key*/, const std::string& /*problem*/) {}
   virtual void CheckKey(std::string_view /*key*/, const std::string& /*problem*/) {}
 

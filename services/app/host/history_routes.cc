@@ -17,7 +17,7 @@ std::vector<http::HttpRoute> HistoryRoutes(const HistoryRoutesOptions& options) 
     return in_force == nullptr ? history::RuleDefinitions()
                                : RuleDefinitionsOf(*in_force->program(), job.id, job.name);
   };
-  // If this process does not know the rules, only the processor validates the request.
+  // If this process does not have the rules, only the processor validates the request.
   const auto check_parameter = [source = options.rules](const ParameterChange& change) -> Status {
     const engine::CompiledRulesPtr in_force = source();
     if (in_force == nullptr) return OkStatus();

@@ -10,9 +10,9 @@
 
 namespace pitwall {
 
-// Reads the tokens for a server. If no location is configured, generates and prints the tokens. On
-// loopback, no tokens are generated. `what` is the server's name in messages. Returns
-// InvalidArgument if both roles have the same token.
+// Reads the tokens for a server. If no location is configured, generates and prints the tokens,
+// except on loopback. `what` is the server's name in messages. Returns InvalidArgument if both
+// roles have the same token.
 StatusOr<AccessTokens> MakeAccessTokens(const std::string& listen, const std::string& view_place,
                                         const std::string& act_place, std::string_view what);
 

@@ -1,4 +1,4 @@
-// Responses of /healthz and /readyz, reporting the state of the log and all services.
+// Responses for /healthz and /readyz, which report the state of the log and all services.
 #include "services/app/host/service_host.h"
 
 namespace pitwall {

@@ -136,7 +136,7 @@ TEST_F(JobsFromTopicTest, Verdict_NoDataAfterLastGoodbye_IsIgnored) {
   EXPECT_EQ(job.VerdictOf("unheard of").status, kUnknown);
 }
 
-// One job ended because its ranks became silent, and another because its last rank was killed.
+// One job ended because its ranks went silent, and another because its last rank was killed.
 TEST_F(JobsFromTopicTest, Verdict_NoDataAfterSilenceOrDeath_IsIgnored) {
   using enum RuleStatus;
   for (const EndDetail detail : {EndDetail::kSilent, EndDetail::kDied}) {

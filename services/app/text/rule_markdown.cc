@@ -135,8 +135,8 @@ std::string TemplateAsProse(std::string_view text) {
     text.remove_prefix(end + 2);
     if (StartsWith(action, "-")) action = Trim(action.substr(1));
     if (EndsWith(action, "-")) action = Trim(action.substr(0, action.size() - 1));
-    // The name of the placeholder is the first variable in the action. Actions that are control
-    // keywords are removed.
+    // The name of the placeholder is the first variable in the action. Control actions and actions
+    // without a variable are removed.
     const size_t dollar = action.find('$');
     const std::string_view word = action.substr(0, action.find_first_of(" ("));
     if (dollar == std::string_view::npos || word == "if" || word == "range" || word == "with" ||

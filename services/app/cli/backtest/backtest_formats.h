@@ -24,7 +24,7 @@ namespace pitwall {
 struct BacktestRange {
   int64_t start = kMinPosition, end = kMaxPosition;  // event times, both inclusive
   // Corruption detected while reading the log. If the log is corrupt, events may be missing or may
-  // differ from the live run.
+  // differ from those of the live run.
   std::vector<std::string> damage;
 };
 
@@ -47,8 +47,8 @@ StatusOr<engine::CompiledRulesPtr> ReadGivenRules(const Flags& flags,
 StatusOr<int64_t> EvaluationInterval(const Flags& flags);
 
 // Replays a data directory or a Kafka cluster in offset order, with the recorded ticks, promises,
-// and rule sets. The whole log is replayed for any range, because a partial replay would not match
-// the live run.
+// and rule sets. The whole log is replayed regardless of the range, because a partial replay would
+// not match the live run.
 StatusOr<std::vector<IssueEvent>> BacktestLog(const Flags& flags, BacktestRange* range,
                                               engine::RecordingObserver* recordings);
 // Implements --verify. Prints the result to stdout. Returns kFine or kCheckFailed.

@@ -183,7 +183,7 @@ StatusOr<int> VerifyPartitions(Log* log, int32_t partitions, RecordedRules* rule
     std::vector<std::string> recorded;
     ASSIGN_OR_RETURN(const bool whole, ReadRecorded(log, p, &recorded, &damage));
     if (damage.size() + rules->missing() > known) continue;  // the damage is reported below
-    // Retention may have removed the oldest recorded events. All later events must be equal.
+    // Retention may have removed the oldest recorded events. All later events must match.
     const size_t skip = whole ? 0 : EventsBefore(events, recorded);
     ASSIGN_OR_RETURN(const ProcessorCommit after, ReadCommit(log, p));
     const size_t decided = events.size() - skip;
@@ -220,7 +220,7 @@ StatusOr<int> VerifyPartitions(Log* log, int32_t partitions, RecordedRules* rule
 }
 
 // Opens the log for reading. The embedded log and Kafka both store an append time with each record,
-// so they give identical results.
+// so they produce identical results.
 StatusOr<std::unique_ptr<Log>> OpenLog(const Flags& flags, Clock* clock) {
   if (flags.Has("input") == flags.Has("brokers"))
     return InvalidArgument(

@@ -70,7 +70,7 @@ StatusOr<std::unique_ptr<ReplayedLog>> ReplayedLog::Make(const std::string& dir,
   options.background = false;
   options.fsync = log::FsyncPolicy::kNever;  // Finish flushes the log
   ASSIGN_OR_RETURN(out->log_, log::OpenEmbeddedLog(options, out->clock_.get()));
-  // Retention is disabled because the source records may already be old.
+  // Retention is disabled because the source records may be older than the retention time.
   RETURN_IF_ERROR(processor::EnsureTopics(
       out->log_.get(), {.telemetry_partitions = partitions, .telemetry_retention_ms = -1}));
   ASSIGN_OR_RETURN(out->appender_, out->log_->OpenAppender());

@@ -60,8 +60,8 @@ std::string StateOf(const Json& job) {
 
 std::string Share(double share) { return Cat(ShortNumber(100 * share), " %"); }
 
-// Returns the end time of the last rank, as on the web page, or the time of the newest sample if
-// the job is running.
+// Returns the last rank's end time, as on the web page, or the time of the newest sample if the job
+// is running.
 int64_t EndOf(const Json& job) {
   const int64_t done = FieldNs(job, "done_ns");
   return done != 0 ? done : FieldNs(job, "last_ns");

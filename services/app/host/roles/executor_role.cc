@@ -111,8 +111,8 @@ std::unique_ptr<executor::StopTarget> ExecutorRole::SlurmStops(const SlurmConfig
 
 Status ExecutorRole::AddTargets(const ExecutorConfig& config) {
   if (config.stops == "processes") return OkStatus();
-  // Targets in the order that the executor tries them. The webhook must be last because it handles
-  // the jobs that no other target accepts.
+  // Targets in the order in which the executor tries them. The webhook must be last because it
+  // handles the jobs that no other target accepts.
   if (config.kubernetes.enabled) {
     ASSIGN_OR_RETURN(std::unique_ptr<executor::StopTarget> target,
                      KubernetesStops(config.kubernetes));

@@ -60,7 +60,7 @@ Status ProcessorRole::Start(const Config& config) {
   RETURN_IF_ERROR(processor_->Start(rules));
   RegisterProcessorMetrics();
   // A job whose records are read before a rule set is active starts with empty windows, so wait for
-  // the rule set. With a backlog, it may become active only after the wait has timed out.
+  // the rule set. With a backlog, the rule set may become active only after the wait has timed out.
   rules_in_force_.Set(rules);
   const std::unique_ptr<Wakeup> pause = clock_->NewWakeup();
   const int64_t deadline = clock_->MonotonicNs() + 3 * kNanosPerSecond;
