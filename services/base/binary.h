@@ -33,7 +33,8 @@ class BinaryWriter {
   std::string out_;
 };
 
-// Position in binary data with bounds checks and the first error. Reads single numbers and bytes.
+// Bounds-checked cursor over binary data. Reads single numbers and bytes, and keeps the first
+// error.
 class BinaryCursor {
  public:
   explicit BinaryCursor(std::string_view data) : data_(data) {}
@@ -47,7 +48,7 @@ class BinaryCursor {
   std::string_view Raw(
       size_t bytes);  // `bytes` bytes without a length prefix; valid as long as the underlying data
   // Reads the number of elements that follow, each at least `min_bytes` long. Fails if the
-  // remaining bytes cannot hold them, so a damaged length never causes an allocation.
+  // remaining bytes cannot hold them, so a damaged length never causes an excessive allocation.
   size_t Count(size_t min_bytes = 1);
   bool ok() const { return ok_; }
   bool AtEnd() const { return at_ == data_.size(); }
@@ -70,7 +71,7 @@ class BinaryCursor {
   bool ok_ = true;
 };
 
-// Reader of the values that BinaryWriter writes.
+// Reader for the values that BinaryWriter writes.
 class BinaryReader : public BinaryCursor {
  public:
   using BinaryCursor::BinaryCursor;

@@ -19,7 +19,7 @@ class Wakeup {
  public:
   virtual ~Wakeup() = default;
   virtual void Wake() = 0;
-  // Waits until Wake() is called or `timeout_ns` have passed. Returns true after Wake(). A negative
+  // Waits until Wake() is called or `timeout_ns` has elapsed. Returns true after Wake(). A negative
   // timeout means no limit.
   virtual bool Wait(int64_t timeout_ns) = 0;
 };

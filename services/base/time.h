@@ -1,5 +1,5 @@
 // Types for points in time and durations. The compiler rejects code that mixes clocks. Each type
-// holds one int64_t and costs the same: copies are trivial, and all functions are constexpr and
+// holds one int64_t and adds no cost: copies are trivial, and all functions are constexpr and
 // inline.
 //
 // Operators behave as on int64_t, so overflow is undefined behavior.

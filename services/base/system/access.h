@@ -16,9 +16,9 @@ struct AccessTokens {
 
 // Compares two strings in time that depends only on the length of the secret.
 bool SameSecret(std::string_view given, std::string_view secret);
-// Returns the role of a token.
+// Returns the role that a token grants.
 Role RoleOfToken(const AccessTokens& tokens, std::string_view token);
-// Returns the role of an Authorization header of the form "Bearer <token>".
+// Returns the role that an Authorization header of the form "Bearer <token>" grants.
 Role RoleOfAuthorization(const AccessTokens& tokens, std::string_view authorization);
 
 }  // namespace pitwall

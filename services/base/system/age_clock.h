@@ -9,9 +9,9 @@
 namespace pitwall {
 
 // Wall time for age-based deletion. Deletions are irreversible, so a large forward step is accepted
-// late: if wall time is more than an hour ahead of the monotonic time since the last reading, the
-// step is accepted only after the difference has lasted for a day. A backward step is accepted
-// immediately. Not thread-safe.
+// with a delay: if wall time is more than an hour ahead of the monotonic time since the last
+// reading, the step is accepted only after the difference has lasted for a day. A backward step is
+// accepted immediately. Not thread-safe.
 class AgeClock {
  public:
   static constexpr int64_t kStepNs = 3600 * kNanosPerSecond;

@@ -15,7 +15,7 @@ constexpr int64_t kStart = 20'000 * kDay;
 class AgeClockTest : public ::testing::Test {
  protected:
   AgeClockTest() { clock_.Restore(kStart); }
-  // Advances the clock, with a wall clock that is `ahead_ns` ahead of the true time. Returns the
+  // Advances the clock while the wall clock is `ahead_ns` ahead of the true time. Returns the
   // difference between the accepted time and the true time.
   int64_t Pass(int64_t ahead_ns, int64_t after_ns = 10 * kSecond) {
     monotonic_ns_ += after_ns;

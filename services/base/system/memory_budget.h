@@ -2,7 +2,7 @@
 // pause reading.
 //
 // The budget never drops data: a paused holder reads its input later, so its output is late but
-// correct. Only the memory limit of a job drops data, as a function of the log
+// correct. Only the per-job memory limit drops data, and its effect depends only on the log
 // (docs/decisions/0023-limit-memory-per-job-and-process.md).
 #pragma once
 
@@ -38,7 +38,7 @@ class MemoryBudget {
   MemoryBudget(const MemoryBudget&) = delete;
   MemoryBudget& operator=(const MemoryBudget&) = delete;
 
-  // Opens the account of a holder. Names must be unique, and the budget must outlive the account.
+  // Opens an account for a holder. Names must be unique, and the budget must outlive the account.
   std::unique_ptr<Account> Open(std::string name);
 
   size_t limit() const { return limit_; }
@@ -63,7 +63,7 @@ class MemoryBudget {
   uint64_t pauses_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-// Memory account of one holder. Destruction releases its memory.
+// Memory account of one holder. The destructor removes it from the budget.
 class MemoryBudget::Account {
  public:
   Account(MemoryBudget* budget, Entry* entry) : budget_(budget), entry_(entry) {}

@@ -6,7 +6,7 @@
 
 namespace pitwall {
 
-// Unreserved characters of section 2.3 other than letters and digits.
+// Unreserved characters (section 2.3) other than letters and digits.
 inline constexpr std::string_view kUnreservedMarks = "-._~";
 
 // Encodes each byte as %XX, except ASCII letters, digits, and the characters in `plain`.

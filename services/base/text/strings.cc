@@ -25,7 +25,7 @@ std::string FormatDouble(double value) {
 
 std::string FormatScaled(double value, double factor, std::span<const std::string_view> units) {
   size_t at = 0;
-  // Three digits cannot represent 1000, so 1000 KiB become 0.977 MiB.
+  // Three digits cannot represent 1000, so 1000 KiB becomes 0.977 MiB.
   while (value >= 999.5 && at + 1 < units.size()) {
     value /= factor;
     ++at;

@@ -1,6 +1,6 @@
 // Text functions, including the only conversions between std::string_view and Debian's
 // absl::string_view. (These types differ there; with a newer abseil, they are identical.) All
-// signatures of the project use std::string_view.
+// function signatures in the project use std::string_view.
 #pragma once
 
 #include <cstdint>
@@ -52,8 +52,8 @@ void CatTo(std::string& out, const T&... parts) {
   (absl::StrAppend(&out, internal::CatArgument(parts)), ...);
 }
 
-// Returns the shortest text that parses to the same double, in the format of Prometheus: 1, 0.1,
-// 1e+21, NaN, +Inf, -Inf.
+// Returns the shortest text that parses to the same double, in Prometheus's format: 1, 0.1, 1e+21,
+// NaN, +Inf, -Inf.
 std::string FormatDouble(double value);
 // Formats a value with three digits and the appropriate unit. Each unit is `factor` times the
 // previous one: "1.5 KiB", "3.4 us".

@@ -177,7 +177,7 @@ class Builder final : public YAML::EventHandler {
     }
   }
 
-  // Adds the keys of the map referenced by <<, except keys that the map already has.
+  // Adds the keys of the map referenced by <<, except keys that `map` already has.
   void Merge(Node::Data& map) {
     const auto found = merges_.find(&map);
     if (found == merges_.end()) return;

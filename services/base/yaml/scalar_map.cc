@@ -85,8 +85,8 @@ std::vector<uint32_t> MapScalar(std::string_view text, size_t offset, std::strin
     if (IsSpace(value[i])) {
       push(at);
       if (at < text.size() && IsSpace(text[at])) {
-        // The indentation of the line after a block's line break is skipped before the first
-        // non-whitespace byte. Leading spaces of the value then share that position.
+        // The indentation after a line break in a block scalar is skipped only before the first
+        // non-whitespace byte, so leading spaces in the value map to the indentation.
         ++at;
       }
       ++i;

@@ -83,7 +83,7 @@ Status ToStatus(const Node& node,
                 const std::vector<Problem>&
                     problems);  // the first problems, joined; OK if no problem was found
 
-// Reader of a map with known keys. Each getter declares one key, and Finish reports unknown keys
+// Reader for a map with known keys. Each getter declares one key, and Finish reports unknown keys
 // with the nearest known name. Problems are collected, never thrown; a getter with a problem
 // returns nothing.
 class StrictMap {
