@@ -106,7 +106,7 @@ StatusOr<std::string> UnpackSnapshot(const Snapshot& snapshot) {
   const unsigned long long stated = ZSTD_getFrameContentSize(first.data(), first.size());
   if (stated == ZSTD_CONTENTSIZE_ERROR)
     return DataLoss(Cat(place, ": the payload is not a zstd frame"));
-  // Checks that the payload states the same length before that much memory is allocated.
+  // Checks the length in the payload before allocating that much memory.
   if (stated != snapshot.payload_bytes) {
     return DataLoss(Cat(place,
                         ": the length in the payload header does not match the expected length of ",
@@ -198,7 +198,7 @@ StatusOr<std::optional<Snapshot>> SnapshotAssembler::Add(std::string_view bytes)
     if (twin->second == chunk.payload()) return std::optional<Snapshot>();
     return Refuse(pending, DataLoss(Cat(place, ": two different chunks have this index")));
   }
-  // Compressed state exceeds the uncompressed size only by a few bytes of framing.
+  // Compressed state exceeds the uncompressed size by at most a few bytes of framing.
   if (pending.bytes + chunk.payload().size() >
       ZSTD_compressBound(std::max<uint64_t>(pending.uncompressed_bytes, kPieceBytes))) {
     return Refuse(pending, ResourceExhausted(Cat(place, ": has more compressed bytes than ",

@@ -35,10 +35,10 @@ struct SnapshotLimits {
   size_t pending_snapshots = 1u << 16;  // maximum number of incomplete snapshots in an assembler
 };
 
-// Compresses the payload (zstd) into one or more encoded SnapshotChunks, each with a CRC-32C of
-// piece and header. Deterministic. Returns InvalidArgument if the job is empty, or the job or rule
-// set hash exceeds 1 KiB. Returns ResourceExhausted if the payload exceeds the limit or zstd is out
-// of memory.
+// Compresses the payload (zstd) into one or more encoded SnapshotChunks, each with a CRC-32C of the
+// piece and the header. Deterministic. Returns InvalidArgument if the job is empty, or the job or
+// rule set hash exceeds 1 KiB. Returns ResourceExhausted if the payload exceeds the limit or zstd
+// is out of memory.
 StatusOr<std::vector<std::string>> SplitSnapshot(std::string_view job, int64_t offset,
                                                  std::string_view rule_set_hash, uint32_t format,
                                                  std::string_view payload,
@@ -49,7 +49,8 @@ StatusOr<std::string> UnpackSnapshot(const Snapshot& snapshot);
 
 // Assembles snapshots from chunks in any order and for any number of jobs. Rejects a chunk that is
 // damaged (not a chunk, wrong CRC), too large, or inconsistent with other chunks of the snapshot.
-// The error contains job, offset, and index, and that snapshot is never completed. Not thread-safe.
+// The error contains the job, offset, and index, and that snapshot is never completed. Not
+// thread-safe.
 class SnapshotAssembler {
  public:
   explicit SnapshotAssembler(const SnapshotLimits& limits = {});

@@ -55,7 +55,8 @@ struct DecodedRecord {
 //    ticks * columns (if the schema is not in the same record: not a multiple of the ticks);
 //  * spans, job events, and step promises of an unknown kind or with a negative duration;
 //  * anything over the limits.
-// Doubles keep their bits, so NaN markers survive. A frame's schema may be in another record.
+// Doubles are preserved bit for bit, so NaN markers survive. A frame's schema may be in another
+// record.
 class BatchDecoder {
  public:
   explicit BatchDecoder(const DecodeLimits& limits = {});
@@ -71,7 +72,7 @@ class BatchDecoder {
 };
 
 // Encodes records with one reused message object, for callers that encode many records.
-// Deterministic on every machine. Does not validate its input: times are written unchanged. Not
+// Deterministic across machines. Does not validate its input: times are written unchanged. Not
 // thread-safe.
 class BatchEncoder {
  public:

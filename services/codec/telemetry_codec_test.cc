@@ -422,7 +422,8 @@ TEST(TelemetryCodec, AcceptsAnyUtf8NameLikePrometheus3) {
   EXPECT_EQ(decoded->batch->schemas[1]->series, schema.series);
 }
 
-// Truncated and flipped bytes yield an error or a record. (The fuzzer covers more cases.)
+// Truncated or corrupted bytes yield an error or a record, not a crash. (The fuzzer covers more
+// cases.)
 TEST(TelemetryCodec, DamagedBytesDoNotCrashDecoder) {
   Example example;
   std::string bytes;
@@ -441,7 +442,8 @@ TEST(TelemetryCodec, DamagedBytesDoNotCrashDecoder) {
   }
 }
 
-// A known schema is not decoded again, but a schema that differs in one byte is decoded.
+// A known schema is not decoded again, but a schema that differs from it in a single byte is
+// decoded.
 TEST(BatchDecoder, RepeatedSchemaIsDecodedOnce) {
   const Example example;
   std::string bytes;

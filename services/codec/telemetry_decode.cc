@@ -227,7 +227,7 @@ Status BatchDecoder::Impl::DecodeFrame(const pb::Frame& in, int64_t* times_out, 
   const auto of_frame = std::find_if(batch.schemas.begin(), batch.schemas.end(),
                                      [&](const Schema& s) { return s.id == in.schema_id(); });
   if (of_frame != batch.schemas.end()) {
-    // The limits bound both factors, so the product fits into 64 bits.
+    // The limits bound both factors, so the product fits in 64 bits.
     const size_t series = (*of_frame)->series.size();
     if (values != ticks * series) {
       return Bad("has ", values, " values for ", ticks, " ticks of ", series, " series");

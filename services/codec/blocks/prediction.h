@@ -1,6 +1,7 @@
-// Codec that stores integers as their prediction errors. The prediction depends on the entries a
-// fixed number of positions earlier. For example, phases alternate within a step, so the length of
-// a phase is close to its length in the previous step, not to the length of the phase before it.
+// Codec that stores integers as their prediction errors. Each prediction is based on the entries at
+// the same position in earlier turns; a turn is a fixed number of entries. For example, phases
+// alternate within a step, so the length of a phase is close to its length in the previous step,
+// not to the length of the phase before it.
 //
 //   u8 order (0: entries, 1: differences) | u8 turn (0 to kMostTurn; 0: predicts 0) | bits
 //

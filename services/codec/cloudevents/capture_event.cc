@@ -107,7 +107,7 @@ StatusOr<CaptureRequest> DecodeCaptureRequest(std::string_view json) {
 
 std::string EncodeRankCapture(const RankCapture& c) {
   JsonWriter out;
-  // The event ID depends only on request, node, and rank, so a resent capture has the same ID.
+  // The event ID depends only on the request, node, and rank, so a resent capture has the same ID.
   const std::string id =
       StableHashHex(Cat("capture\xff", c.request, "\xff", c.node, "\xff", c.rank));
   WriteEnvelope({id, kTaken, c.job, "capture", c.time}, &out);

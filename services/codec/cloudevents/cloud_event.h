@@ -27,7 +27,7 @@ std::string EncodeCloudEvent(const IssueEvent& event);
 StatusOr<IssueEvent> DecodeCloudEvent(std::string_view json);
 
 std::string EncodeCloudEvent(const ActionEvent& event);
-// Encodes an event for a receiver with the given subject and incident.
+// Encodes an event with a subject and incident chosen for the receiver.
 std::string EncodeCloudEvent(const ActionEvent& event, std::string_view subject,
                              std::string_view incident);
 StatusOr<ActionEvent> DecodeActionEvent(std::string_view json);

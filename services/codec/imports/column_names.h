@@ -14,7 +14,7 @@ namespace pitwall::imports {
 // Column names of one input. Not thread-safe.
 class ColumnNames {
  public:
-  // Keeps at most `limit` names from JSON. The caller limits the names in headers.
+  // Keeps at most `limit` names from JSON. The caller limits the number of names in headers.
   explicit ColumnNames(size_t limit) : limit_(limit) {}
 
   // Adds the names of a CSV header.

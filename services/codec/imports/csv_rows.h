@@ -28,7 +28,7 @@ class CsvRows {
 
  private:
   Status TakeByte(char c);
-  // Skips the first line of the current record, which is malformed, and rereads its other lines.
+  // Skips the first line of the current malformed record and rereads its other lines.
   Status SkipLine(std::string_view cause);
   Status TakeHeader();
   bool RepeatsHeader() const;

@@ -1,4 +1,4 @@
-// Importer of Amazon SageMaker Debugger system metrics (`*.algo-N.json`, JSON lines), with
+// Importer for Amazon SageMaker Debugger system metrics (`*.algo-N.json`, JSON lines), with
 // Pitwall's canonical names (rules/metrics.yaml).
 //
 //   cpu     CPUUtilization, I/OWaitPercentage  system_cpu_utilization_ratio{node,cpu,mode}: "user"
@@ -55,7 +55,7 @@ class SystemMetricsReader {
   const lenient::SkippedRecords& skipped() const { return skipped_; }
 
  private:
-  // Values of one core at one time.
+  // Values for one core at one point in time.
   struct Core {
     double busy = 0, wait = 0;
     bool has_busy = false, has_wait = false;

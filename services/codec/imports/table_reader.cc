@@ -28,7 +28,7 @@ std::string Plain(std::string_view name) {
 
 }  // namespace
 
-// Fields shared by all metrics of a row.
+// Fields shared by all metrics in a row.
 struct TableReader::Cells {
   const absl::flat_hash_map<std::string_view, std::string_view>& by_column;
   int64_t time_ns = 0;

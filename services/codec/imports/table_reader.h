@@ -1,8 +1,8 @@
-// Importer of training logs in tables (CSV, JSON lines, or a JSON document) with a mapping.
+// Importer for training logs in tables (CSV, JSON lines, or a JSON document) with a mapping.
 //
 // If a row's cell for a metric is absent or a placeholder (IsMissingCell), the row has no sample of
 // that metric. The importer skips and counts, with file:line and column: cells that are not numbers
-// where the mapping requires them, rows without a time, and rows with a step that is not a
+// where the mapping requires numbers, rows without a time, and rows whose step is not a
 // non-negative integer. It rejects mappings that use a column that is missing from all rows or
 // occurs twice in the header, and inputs without a valid row or cell.
 #pragma once

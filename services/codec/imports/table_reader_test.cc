@@ -33,7 +33,7 @@ struct Outcome {
   std::vector<std::string> skipped_rows = {}, skipped_cells = {};
 };
 
-// Feeds `text` in pieces of `piece` bytes. `cut` means that the text is from a truncated gzip.
+// Feeds `text` in pieces of `piece` bytes. `cut` means that the text is from a truncated gzip file.
 Outcome Read(std::string_view mapping, std::string_view text, size_t piece = 7,
              const RowLimits& limits = {}, bool cut = false) {
   const auto parsed = ParseMapping("m.yaml", mapping);
@@ -73,7 +73,7 @@ metrics:
   const Outcome json = Read(mapping, R"({"ts":1,"loss":2,"eval_loss":null})");
   EXPECT_EQ(json.error, "");
   EXPECT_EQ(json.samples.size(), 1u);
-  // A column that no header contains is still an error in the mapping.
+  // A mapped column that is missing from the header is still an error.
   EXPECT_EQ(Read(mapping, "ts,loss\n1,2\n").error,
             "log: no row has these mapped columns: \"eval_loss\"");
 }

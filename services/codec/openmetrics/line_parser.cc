@@ -15,7 +15,7 @@ bool IsBlank(char c) { return c == ' ' || c == '\t'; }
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 bool IsNameStart(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 
-// A smaller timestamp counts seconds, so the file is a truncated OpenMetrics file.
+// A smaller timestamp must be in seconds, so the file is a truncated OpenMetrics file.
 constexpr int64_t kLeastMillis = 100'000'000'000;
 
 // Number of mantissa digits that fit into uint64.

@@ -319,10 +319,10 @@ void StepSeries::Impl::WriteRows(bool repeat_schemas, Batch* batch) {
 }
 
 void StepSeries::Impl::Flush(int64_t promise_ns, bool repeat_schemas, bool finish, Batch* batch) {
-  // The previous StepSeries' promise is unknown, but the process keeps it: everything sent since
-  // then ends later, and promises never decrease. Therefore, that promise is before the earliest
-  // end and not after the current promise. The floor below is the latest time with both properties.
-  // It drops no added data and does not depend on a local clock.
+  // The previous StepSeries' promise is unknown. It is before the earliest end, because everything
+  // sent since then ends later. It is not after the current promise, because promises never
+  // decrease. The floor below is the latest time with both properties. It drops no added data and
+  // does not depend on a local clock.
   if (std::exchange(resuming, false) && earliest_ns > floor_ns)
     floor_ns = std::max(floor_ns, std::min(promise_ns, earliest_ns - 1));
   promise_ns = std::clamp(promise_ns, floor_ns, INT64_MAX - 1);

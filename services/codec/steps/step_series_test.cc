@@ -121,7 +121,7 @@ uint64_t Dropped(const Feed& feed, Drop drop) {
   return feed.series.drops()[static_cast<size_t>(drop)];
 }
 
-// An earlier StepSeries promised times up to 500, which the new one does not know.
+// An earlier StepSeries promised times up to 500, but the new one is unaware of that promise.
 TEST(StepSeries, ResumedSeriesEmitsNothingBeforeEarlierPromise) {
   Options options = Feed::MakeOptions();
   options.promised_ns = 100 * kMs;

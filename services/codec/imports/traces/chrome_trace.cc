@@ -41,8 +41,8 @@ std::string_view AnnotatedPhase(std::string_view name) {
   return {};
 }
 
-// Nested events belong to the same collective. Events of kind 0 contain the group, kind 1 is the
-// execution, and kind 2 is the call.
+// Returns the kind of a collective's event: 0 for the event that contains the group, 1 for the
+// execution, and 2 for the call. Nested events of these kinds belong to the same collective.
 std::optional<int> CollectiveKind(std::string_view name) {
   if (name == "record_param_comms") return 0;
   if (StartsWith(name, "gloo:") || StartsWith(name, "nccl:")) return 1;
@@ -260,7 +260,8 @@ void ChromeTraceReader::TakePhases(RankTrace* trace) const {
 }
 
 void ChromeTraceReader::TakeOperators(RankTrace* trace) const {
-  // Sorted by start time. If two start together, the longer is first, so callers precede callees.
+  // Sorted by start time. If two start together, the longer one comes first, so callers precede
+  // callees.
   std::vector<const Event*> operators;
   for (const Event& event : events_) {
     const std::string_view name = names_[event.name];

@@ -1,4 +1,4 @@
-// Importer of PyTorch profiler traces (Chrome trace format with Kineto's categories, old and new
+// Importer for PyTorch profiler traces (Chrome trace format with Kineto's categories, old and new
 // names), which become samples with steps.
 //
 //   ProfilerStep#N                                   training steps
@@ -23,7 +23,7 @@
 // kernels. If the trace does not link a kernel to an operator, the kernel counts under its own
 // name.
 //
-// Devices run behind the host, so a step lasts until its device work is done (PlaceOnDevice). A
+// Devices lag behind the host, so a step lasts until its device work is done (PlaceOnDevice). A
 // kernel belongs to the step that launched it: its `correlation` matches a runtime call, or its
 // `External id` matches an operator. The ProfilerStep#N events that current PyTorch records on the
 // device are not used, because each one covers only the work that one thread launched on one

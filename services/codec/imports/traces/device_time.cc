@@ -121,7 +121,8 @@ int64_t StepOf(const DeviceWork& work, const std::vector<TracedStep>& steps) {
 }
 
 void PlaceOnDevice(const std::vector<DeviceWork>& works, std::vector<TracedStep>* steps) {
-  // Intervals from launch to end, for work with a known launch. A copy may overlap many steps.
+  // Intervals from launch to end, for work with a known launch. Copies are excluded because they
+  // may overlap many steps.
   std::vector<Interval> launched;
   std::vector<int64_t> own_end_ns(steps->size(), std::numeric_limits<int64_t>::min());
   for (const DeviceWork& work : works) {

@@ -53,8 +53,8 @@ class RankTrace {
   bool empty() const { return steps_.empty() && phases_.empty() && values_.empty(); }
 
   // Emits the rank's samples. A phase is split at the starts and ends of steps, because each step
-  // gets its own part. Data dropped by StepSeries is logged under `name`. The object is empty
-  // afterwards.
+  // gets its own part. Data dropped by StepSeries is logged under `name`. Afterward, the object is
+  // empty.
   Status Write(int64_t rank, int64_t world_size, std::string_view name, SeriesIndex* out);
 
  private:
