@@ -23,7 +23,7 @@ class ClockWatch {
   // boot of the node, or nullopt otherwise. Logs when the wall clock falls behind and when it
   // catches up. Must be called once per tick.
   std::optional<int64_t> Check();
-  // Starts a new boot of event time at the current wall time.
+  // Starts a new boot, whose event time begins at the current wall time.
   void Restart();
 
  private:

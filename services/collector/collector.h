@@ -108,7 +108,7 @@ class Collector {
   void Stop();
   // Starts the collector, waits until Stop or RequestStop is called on another thread, and stops.
   Status Run();
-  // Ends Run without blocking. Thread-safe, but must not be called in signal handlers.
+  // Makes Run return. Does not block. Thread-safe, but must not be called from signal handlers.
   void RequestStop();
 
   // Captures the job's ranks on this node. Returns without waiting for the result.

@@ -96,7 +96,7 @@ TEST_F(GpuSplitTest, UnknownSplit_AssignsGpusOnlyToNode) {
   EXPECT_GT(with_gpus, 15u);
 }
 
-// Rules on node health need the series of all GPUs, regardless of which job uses them.
+// Node health rules need the series of all GPUs, regardless of which job uses them.
 TEST_F(GpuSplitTest, NodeReceivesXidErrorsOfJobsGpu) {
   options_.drop_dir = root_.At("jobs");
   root_.Write("jobs/a", "job_id=a\ngpus=0\n");
@@ -135,7 +135,7 @@ TEST_F(GpuSplitTest, JobWithoutClients_FreesItsGpus) {
   EXPECT_THAT(Notices(Since(0, "b")), IsEmpty());
   EXPECT_THAT(Notices(Since(0, "a")), ElementsAre(kWithheld));
 
-  // The first job reconnects, so the owner of the GPUs is unknown.
+  // The first job reconnects, so it is unknown which job uses the GPUs.
   TestClient again = Train("a");
   Advance(3 * kSecond);
   EXPECT_THAT(Notices(Since(0, "b")), ElementsAre(kWithheld));

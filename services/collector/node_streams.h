@@ -1,4 +1,4 @@
-// Unpublished rows of the node: rows that all jobs share, and rows for one job.
+// The node's unpublished rows: rows that all jobs share, and rows for one job.
 #pragma once
 
 #include <cstdint>
@@ -27,13 +27,13 @@ SeriesReaders ListReaders(Readers... readers) {
   return out;
 }
 
-// System and cores of the node, which are sampled once for all jobs.
+// The node's system and core streams, which are sampled once for all jobs.
 class SharedStreams {
  public:
   // The caller owns the clocks.
   SharedStreams(const ReaderContext& context, const Clock& clock, const MonotonicEventClock& time);
 
-  // Appends one row of each stream at `tick_ns`.
+  // Appends one row to each stream at `tick_ns`.
   void Sample(int64_t tick_ns);
   // Discards the rows.
   void Clear();
@@ -59,12 +59,12 @@ class JobStreams {
   // Starts or ends the core series.
   void SetCores(bool on);
 
-  // Appends one row of the job's own streams at `tick_ns`.
+  // Appends one row to each of the job's own streams at `tick_ns`.
   void Sample(int64_t tick_ns);
   // Appends all rows, and the schemas that the receivers need. The frames are valid until the rows
   // are cleared. `tick_ns` is the last tick.
   void AppendTo(const SharedStreams& shared, int64_t tick_ns, Batch* batch);
-  // Discards the rows of the job's own streams.
+  // Discards the rows in the job's own streams.
   void Clear();
 
  private:

@@ -58,7 +58,7 @@ void NodeTarget::NotifyWithheldGpus(bool withheld, int64_t tick_ns) {
   notice.time = EventTime::FromNs(tick_ns);
   notice.name = job_.name;
   notice.reason = "gpu_split_unknown";
-  if (gpus_noticed_) notice.series = GpuSeriesNames();  // an empty list lifts the notice
+  if (gpus_noticed_) notice.series = GpuSeriesNames();  // an empty list clears the notice
   events_.push_back(std::move(notice));
 }
 

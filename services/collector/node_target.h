@@ -25,8 +25,8 @@ struct NodeTick {
 // the sampler's thread.
 class NodeTarget {
  public:
-  // Receives only the ID, name, and reference of `job`; Update adds the rest. If the node is the
-  // first to announce the job, the next batch contains the job's start.
+  // Uses only the ID, name, and reference of `job`; Update adds the rest. If the node is the first
+  // to announce the job, the next batch contains the job's start.
   NodeTarget(std::string node, const BoundJob& job, bool is_node, NodeAnnouncer::Source source,
              int64_t tick_ns);
 
@@ -43,7 +43,7 @@ class NodeTarget {
   // Assigns the job its declared GPUs, or none if they are withheld. Returns true if the assignment
   // has changed since the previous call. The GPU readers must then be replaced.
   bool ShareGpus(bool withheld);
-  // Adds a notice to the next batch when GPUs become withheld, and lifts it when they no longer
+  // Adds a notice to the next batch when GPUs become withheld, and clears it when they no longer
   // are.
   void NotifyWithheldGpus(bool withheld, int64_t tick_ns);
   // Adds the job's end, or the exit data from its file, to the next batch.

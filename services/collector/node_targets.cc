@@ -133,8 +133,8 @@ void NodeTargets::FindCgroups() {
 
 void NodeTargets::SplitGpus(int64_t tick_ns) {
   if (gpus_ == nullptr) return;
-  // A job without clients uses no GPU, even if it is still bound in its grace period, so the other
-  // jobs receive its GPUs.
+  // A job without clients uses no GPU, even if it is still bound during its grace period, so the
+  // other jobs receive its GPUs.
   size_t present = 0;
   bool known = true;
   for (const auto& [id, target] : targets_) {

@@ -19,8 +19,8 @@
 
 namespace pitwall::collector {
 
-// Set of the targets: the bound jobs and node:<name>. At least every second, a batch is published
-// for each target. Its promise is the last tick minus the slack.
+// The targets are the bound jobs and node:<name>. At least every second, a batch is published for
+// each target. Its promise is the last tick minus the slack.
 //
 //  * node:<name> always receives the system and all GPUs, but receives the cores only while no job
 //    is bound.

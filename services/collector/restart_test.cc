@@ -138,8 +138,7 @@ TEST_F(RestartTest, Restart_DoesNotLoseDelayOrDuplicateData) {
   EXPECT_THAT(Samples("train_step{"),
               ElementsAre("200/0 0", "400/1 1", "600/2 2", "800/3 3", "1000/4 4", "1200/5 5",
                           "1400/6 6", "1600/7 7", "1800/8 8", "2000/9 9", "2200/10 10"));
-  // Phases during the restart are included, starting with the first phase that no promise can
-  // cover.
+  // Phases during the restart are included.
   EXPECT_THAT(Samples("train_phase_state{phase=backward"),
               IsSupersetOf({"1080 1", "1200 0", "1280 1", "1400 0", "1680 1", "1800 0", "2080 1"}));
 }
@@ -235,7 +234,7 @@ TEST_F(RestartTest, KillWhileLogIsUnavailable_KeepsSpooledUpdates) {
   EXPECT_THAT(Samples("train_step{"), ElementsAre("200/0 0", "400/1 1", "600/2 2", "800/3 3"));
 }
 
-// A client of the previous version does not resend updates, so its missing updates are counted.
+// A client with the previous version does not resend updates, so its missing updates are counted.
 TEST_F(RestartTest, OldClient_CountsMissingUpdates) {
   options_.spool_dir = root_.At("spool");
   Start();
@@ -251,8 +250,7 @@ TEST_F(RestartTest, OldClient_CountsMissingUpdates) {
   StopIt();
 }
 
-// Without a spool, data held by the collector is lost on a kill, but updates in the log are
-// confirmed.
+// Without a spool, data held by a killed collector is lost, but updates in the log are confirmed.
 TEST_F(RestartTest, WithoutSpool_WrittenUpdatesAreInLog) {
   Start();
   Hello(true);

@@ -245,7 +245,7 @@ RankCapture NodeCaptures::Judge(const CaptureRequest& request, Rank* rank) const
   out.pid = rank->who.process.pid;
   out.time = EventTime::FromNs(time_.Now());
   const bool own = rank->own[1].has_value();
-  // The system's values depend on the process, so they override the client's values.
+  // The system's values are more reliable than the client's, so they take precedence.
   for (size_t i = 0; i < 2; ++i) {
     if (!rank->own[i].has_value() || !rank->system[i].has_value()) continue;
     rank->own[i]->stopped = rank->system[i]->stopped;

@@ -260,8 +260,8 @@ void ClientServer::Close(Connections::iterator it, const Status& refused) {
 void ClientServer::Patrol() {
   patrolled_at_ns_ = clock_.MonotonicNs();
   for (const uint64_t client : sessions_->Departed()) {
-    // Data sent before the process ended is read first. Child processes may still hold the
-    // connection open.
+    // First, reads the data that was sent before the process ended. Child processes may still hold
+    // the connection open, so it does not close by itself.
     for (int turn = 0; turn < kMaxLastTurns; ++turn) {
       const auto it = connections_.find(client);
       if (it == connections_.end()) break;

@@ -19,8 +19,8 @@ namespace {
 
 namespace pb = ::pitwall::client::v1;
 
-// The client's environment identifies scheduler jobs, so the client reports them. Only the kernel
-// identifies processes; otherwise, a client could claim another user's process.
+// Clients report their scheduler job, because only their environment identifies it. The kernel
+// identifies their process, because a client could otherwise claim another user's process.
 JobReference ReferenceOf(const pb::Hello& hello, const Peer& peer, const SessionsOptions& options) {
   if (hello.platform().empty() || hello.platform() == "process")
     return ProcessReference(options.root, options.node, peer);

@@ -9,8 +9,8 @@
 
 namespace pitwall::collector {
 
-// Counts connections and the bytes in incomplete messages. Each owner may use up to a quarter of
-// the message memory, and always enough for one message. Used only by the server's thread.
+// Counts connections and the bytes in incomplete messages. Each owner may use a quarter of the
+// message memory, or enough for one message if that is more. Used only by the server's thread.
 class ClientUsage {
  public:
   // `max_buffered_bytes` limits the total size of all incomplete messages. `message_bytes` is the

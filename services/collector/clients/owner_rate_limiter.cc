@@ -8,8 +8,8 @@
 namespace pitwall::collector {
 
 void OwnerRateLimiter::Fill(Bucket* bucket, int64_t now_ns) const {
-  // One second is enough to fill any nonnegative bucket. The size of a single read limits how far a
-  // bucket can fall below zero.
+  // The time is capped, because the product could otherwise overflow. An hour fills a bucket at any
+  // practical rate.
   const int64_t passed_us = std::max<int64_t>(now_ns - bucket->filled_ns, 0) / 1000;
   if (passed_us == 0) return;
   const int64_t seconds = std::min<int64_t>(passed_us / 1'000'000, 3600);

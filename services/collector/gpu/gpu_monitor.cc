@@ -189,9 +189,9 @@ class GpuReader final : public SeriesReader {
       Add(gpu, SeriesKind::kCounter, kXidErrors, {&label, 1}, out);
     }
   }
-  // Rules can detect only increases in these counters, because the node has no gpu_xid_watch_state
-  // for them. A new code therefore starts at 0. Codes seen before the job's start keep their count,
-  // so that they are not attributed to the job.
+  // The node has no gpu_xid_watch_state for these counters, so rules can detect only increases. A
+  // new code therefore starts at 0. Codes seen before the job's start keep their count, so that
+  // they are not attributed to the job.
   bool ReadUnattributed() {
     std::map<std::string, uint64_t> now = monitor_->UnattributedXids();
     bool changed = false;

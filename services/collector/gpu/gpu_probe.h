@@ -26,8 +26,9 @@ struct GpuRows {
 };
 
 // Every Read reads the fast-changing values. Other values are read every second or every five
-// seconds, because all readings are equally expensive. A reading that the GPU or its driver does
-// not support, according to Nvml, is not retried and has no series. Not thread-safe.
+// seconds, because they change more slowly and cost just as much to read. A reading that the GPU or
+// its driver does not support, according to Nvml, is not retried and has no series. Not
+// thread-safe.
 class GpuProbe {
  public:
   // The caller owns the library.

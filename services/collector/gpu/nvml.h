@@ -14,8 +14,8 @@
 namespace pitwall::collector {
 
 // This class declares the functions itself, so that the build does not need the NVML header. NVML
-// has a stable ABI. Functions that an old driver may lack are optional, except for the basic
-// functions. Calls may block if the driver is faulty. Calls are thread-safe once the library is
+// has a stable ABI. Functions that an old driver may lack are optional; only the basic functions
+// are required. Calls may block if the driver is faulty. Calls are thread-safe once the library is
 // open.
 //
 // Errors: Unimplemented means that the driver or GPU permanently lacks support for the call.

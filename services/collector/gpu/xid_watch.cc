@@ -11,7 +11,7 @@ namespace {
 constexpr unsigned kWaitMs = 200;  // maximum delay of Stop
 constexpr int64_t kRetryNs = kNanosPerSecond;
 constexpr int64_t kRegisterAgainNs = 60 * kNanosPerSecond;
-// If the driver has not answered a wait for this long, it counts as unresponsive.
+// If a wait in the driver has not returned for this long, the driver counts as unresponsive.
 constexpr int64_t kOldestAnswerNs = 5 * kNanosPerSecond;
 
 }  // namespace

@@ -9,8 +9,8 @@
 
 namespace pitwall::collector {
 
-// A declared job. A job declared by --job or the environment stays bound until the collector stops;
-// other jobs are declared by a drop file.
+// A job declared by --job, by the environment, or by a drop file. A job from a drop file stays
+// bound while the file exists; other declared jobs stay bound until the collector stops.
 struct JobDeclaration {
   std::string id;
   std::string name;

@@ -132,8 +132,8 @@ bool JobRegistry::RunsElsewhere(const Job& job, const JobClaim& claim) {
   return std::any_of(job.clients.begin(), job.clients.end(), [&claim](const auto& entry) {
     const JobClient& client = entry.second;
     if (client.rank != claim.rank) return false;
-    // If the PIDs are unknown because of a different PID namespace, boot IDs are compared. A
-    // process closes its old connection before it starts a new boot.
+    // If the PIDs are unknown because of a different PID namespace, boot IDs are compared. This is
+    // sufficient, because a process closes its old connection before it starts a new boot.
     return client.pid > 0 && claim.pid > 0 ? client.pid != claim.pid
                                            : client.boot_id != claim.boot_id;
   });

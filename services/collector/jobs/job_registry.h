@@ -98,7 +98,8 @@ class JobRegistry {
   explicit JobRegistry(const BindingOptions& options);
 
   void BindOption(const JobDeclaration& job);
-  // Replaces the jobs of the drop folder. `ended` and `platform_end` come from files of ended jobs.
+  // Replaces the jobs from the drop folder. `ended` and `platform_end` come from the files of ended
+  // jobs.
   struct DroppedJob {
     JobDeclaration job;
     std::string ended;  // reason of the end; "" while the job runs
@@ -150,7 +151,7 @@ class JobRegistry {
   // will not reconnect.
   void Died(const std::string& job, int64_t rank);
 
-  // Sets the object that owns the pod of one of the job's ranks. Only the first object is used.
+  // Sets the object that owns a rank's pod. Only the first object is used.
   void SetObject(const std::string& job, const JobReference& object);
 
   // Releases the jobs that have ended and returns them sorted by ID.

@@ -52,7 +52,7 @@ class JobRegistryTest : public ::testing::Test {
     claim.reference.uid = Cat(pid, "@n/1");
     return claim;
   }
-  // Returns the uid in the only job's reference.
+  // Returns the uid from the reference of the only job.
   std::string Reference() const {
     uint64_t version;
     const auto jobs = bindings_.Jobs(&version);
@@ -472,7 +472,7 @@ TEST_F(JobRegistryTest, ProcessOfAnotherUserIsNeverReferenced) {
   EXPECT_EQ(Reference(), "21@n/1");
 }
 
-// A directory that cannot be listed keeps its jobs (issue 26, F3).
+// If a directory cannot be listed, its jobs are kept (issue 26, F3).
 TEST(JobFileDirectory, WithoutDescriptors_KeepsItsJobs) {
   TestRoot root;
   Counters counters;

@@ -31,10 +31,10 @@ using JobClients = std::map<uint64_t, JobClient>;  // by client
 // user's client with the lowest rank replaces it. Not thread-safe.
 class ReferenceChoice {
  public:
-  // Chooses again. Must be called when the clients have changed.
+  // Updates the choice. Must be called after the clients change.
   void Update(const JobClients& clients);
-  // Sets the object that owns the pod of one of the job's ranks. Returns false, and keeps the
-  // existing object, if there is one already.
+  // Sets the object that owns a rank's pod. Returns false, and keeps the existing object, if there
+  // is one already.
   bool SetObject(const JobReference& object);
   // Returns the job's reference. `declared` is the reference from an option or file, and takes
   // precedence unless it is empty.

@@ -1,4 +1,4 @@
-// Status of pods and their containers, parsed from a PodList of the API server or the kubelet.
+// Status of pods and their containers, parsed from a PodList from the API server or the kubelet.
 #pragma once
 
 #include <cstddef>

@@ -93,7 +93,7 @@ void PodWatch::TakeUp(int64_t now_ns) {
     const auto key = std::tuple(rank.job, rank.rank, rank.pid);
     present.insert(key);
     if (const auto it = known_.find(key); it != known_.end()) {
-      // The job was declared for another owner, and its reference is not an object.
+      // The job was declared for another owner, and its new reference is not an object.
       if (it->second.rank.has_object && !rank.has_object) it->second.owner_known = false;
       it->second.rank.has_object = rank.has_object;
       continue;

@@ -1,5 +1,5 @@
-// Watch over the pods of this node's ranks. It looks up the exit status of their containers and the
-// owners of the pods.
+// Watcher for the pods of this node's ranks. It looks up the containers' exit status and the pods'
+// owners.
 #pragma once
 
 #include <atomic>
@@ -26,7 +26,7 @@ namespace pitwall::collector {
 
 struct PodWatchOptions {
   // URL of a PodList. Either https://<API server>/api/v1/pods?fieldSelector=spec.nodeName=<node>
-  // (permission: list pods), or https://<node>:10250/pods of the kubelet (permission: get
+  // (permission: list pods), or https://<node>:10250/pods on the kubelet (permission: get
   // nodes/proxy).
   std::string url;
   std::string token_file;  // read for each request, because the kubelet rotates it; may be empty

@@ -20,10 +20,10 @@ struct Peer {
 // or has exited.
 std::string PodOf(const std::string& root, int64_t pid);
 
-// Returns a reference to exactly the peer's process. The start time in the reference distinguishes
-// the process from later processes with the same PID. Returns an empty reference if the kernel
-// cannot confirm the process because it is unknown, it has exited, or its PID now belongs to
-// another user's process.
+// Returns a reference to the peer's process. The start time in the reference distinguishes the
+// process from later processes with the same PID. Returns an empty reference if the kernel cannot
+// confirm the process because it is unknown, it has exited, or its PID now belongs to another
+// user's process.
 JobReference ProcessReference(const std::string& root, std::string_view node, const Peer& peer);
 
 }  // namespace pitwall::collector

@@ -60,8 +60,8 @@ class ProcessWatch {
   WatchedProcess Begin(const Peer& peer);
   // Resumes watching a process that a previous collector watched, if it is still running.
   void Follow(WatchedProcess* process) const;
-  // Returns false only if the process has certainly ended. Returns true if the state of the process
-  // cannot be read.
+  // Returns false only if the process has definitely ended. Returns true if the state of the
+  // process cannot be read.
   bool Runs(const ProcessKey& process) const;
   // Returns the parent, or nullopt if the process or its parent has exited or cannot be read.
   std::optional<ProcessKey> ParentOf(int64_t pid) const;

@@ -16,7 +16,7 @@
 
 namespace pitwall::collector {
 
-// Cursor of one boot of one rank. `received` and `written` are sequence numbers of its updates.
+// Cursor for one boot of a rank. `received` and `written` are sequence numbers of its updates.
 struct ClientCursor {
   std::string job, source, boot_id;
   uint64_t received = 0;   // last update with any durable data

@@ -14,8 +14,9 @@
 
 namespace pitwall::collector {
 
-// Provides access to the spools. Logs only the first of successive disk failures. Until Open is
-// called, all spools are empty, and only functions marked as such may be called. Not thread-safe.
+// Provides access to the spools. Logs only the first of consecutive disk failures. Until Open is
+// called, all spools are empty, and only the functions documented as callable without Open may be
+// called. Not thread-safe.
 class LaneSpools {
  public:
   // Opens the spools in a directory. The caller owns the counters and the cursors.

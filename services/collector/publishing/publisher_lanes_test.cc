@@ -58,8 +58,8 @@ class PublisherLanesTest : public ::testing::Test {
          records = appender_.records().size())
       appender_.AwaitRecords(records + 1);
   }
-  // The last appended record leaves the spool only after it is acknowledged, slightly after the
-  // appender has it. The timeout of the test bounds this wait.
+  // The last appended record leaves the spool only once it is acknowledged, slightly after the
+  // appender receives it. The test's timeout bounds this wait.
   void AwaitSpooled(uint64_t count) {
     while (counters_.spool_records != count) std::this_thread::yield();
   }

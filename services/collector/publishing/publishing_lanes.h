@@ -1,4 +1,4 @@
-// Lanes of the publisher: queues of records, their spools, and the appends in flight.
+// The publisher's lanes: queues of records, their spools, and the appends in flight.
 #pragma once
 
 #include <cstddef>

@@ -18,9 +18,9 @@ Status CheckUpdate(const client::v1::Update& update);
 
 // Returns the step from an update's field; 0 means no step.
 int64_t StepOf(uint64_t step_plus_one);
-// Returns a valid span. Steps have no name.
+// Converts a valid span. A step's span has no name.
 Span SpanOf(const client::v1::Span& in);
-// Sets all fields of `out` from a valid value. Reuses the memory of `out`.
+// Converts a valid value. Sets all fields of `out` and reuses its memory.
 void Convert(const client::v1::Value& in, steps::LoggedValue* out);
 
 }  // namespace pitwall::collector

@@ -1,4 +1,4 @@
-// Watch over the launchers of this node's ranks.
+// Watcher for the launchers of this node's ranks.
 #pragma once
 
 #include <map>

@@ -19,7 +19,7 @@
 
 namespace pitwall::collector {
 
-// Converts the updates of one boot of one rank into batches. The source survives a lost connection,
+// Converts the updates from one boot of a rank into batches. The source survives a lost connection,
 // so that a reconnected client continues its sequence. Each batch has a cursor that identifies the
 // updates in the log up to and including the batch. After a crash, the next collector resumes the
 // rank from the cursor: resent updates that are already in the log do not produce a second batch.
@@ -49,7 +49,7 @@ class RankSource {
   Status Update(const client::v1::Update& update);
   // Ends the rank's series. A repeated call with the same reason has no effect.
   void Goodbye(std::string_view reason);
-  // Ends the rank's series with a failure. The time is that of the goodbye or, after Goodbye(),
+  // Ends the rank's series with a failure. After Goodbye(), the time of the failure is at least
   // `at_ns` (event time).
   void Failed(int64_t at_ns, std::string_view exception, const ProcessEnd& end);
   // Reports that the process ended without a goodbye at `at_ns` (event time). All of its data must
@@ -64,7 +64,7 @@ class RankSource {
   int64_t closed_at_ns() const { return closed_at_ns_; }
   // Returns the last received update. The client need not resend it to this collector.
   uint64_t received() const { return progress_.received(); }
-  // Activity of the rank as of the last update.
+  // The rank's activity as of the last update.
   struct Doing {
     std::string phase;
     std::string mode;

@@ -26,7 +26,7 @@ class RetainedRanks {
   // Removes and returns the matching rank. Returns nullptr if there is no such rank.
   std::unique_ptr<RankSource> TakeBack(const std::function<bool(const RankSource&)>& same);
 
-  // Removes and returns the ranks of the other boots of a source that has restarted.
+  // Removes and returns the ranks from a restarted source's other boots.
   std::vector<std::unique_ptr<RankSource>> TakeOtherBoots(std::string_view job,
                                                           std::string_view source,
                                                           std::string_view boot_id);

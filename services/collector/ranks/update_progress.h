@@ -33,7 +33,7 @@ class UpdateProgress {
   // own count.
   uint64_t CountDropped(uint64_t total);
 
-  // Marks data of the last received update as pending until the step ends.
+  // Marks data in the last received update as pending until the step ends.
   void Hold(std::string_view mode, int64_t step);
   // Releases the steps that no longer have pending data in `series`.
   void ReleaseEnded(const steps::StepSeries& series);
@@ -45,8 +45,8 @@ class UpdateProgress {
 
  private:
   uint64_t last_ = 0;
-  // Last update that is already in the log. Resent updates up to this update only restore the
-  // pending steps.
+  // Last update that is already in the log. Resent updates up to this one only restore the pending
+  // steps.
   uint64_t replayed_until_ = 0;
   // For each unfinished step, by (mode, step): the first update that has pending data.
   std::map<std::pair<std::string, int64_t>, uint64_t> held_;

@@ -15,7 +15,7 @@ namespace {
 constexpr int64_t kPeriodNs = 10 * kNanosPerSecond;
 constexpr std::string_view kName = "system_network_pfc_pauses_total";
 constexpr size_t kPriorities = 8;
-// Number of received and sent pauses for each priority.
+// Numbers of received and sent pauses for each priority.
 using Pauses = std::array<double, 2 * kPriorities>;
 
 // Returns the index into Pauses for a driver's counter name, or nullopt for other counters. The

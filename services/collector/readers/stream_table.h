@@ -1,4 +1,4 @@
-// Unpublished rows of one of the node's streams.
+// Unpublished rows for one of the node's streams.
 #pragma once
 
 #include <cstdint>

@@ -32,7 +32,7 @@ class ListeningSocket {
   void Close();
   // Adds the socket to the readiness set.
   void Listen();
-  // Listens again if the pause is over.
+  // Resumes listening if the pause is over.
   void ListenAfterPause();
   // Returns the next connection, or -1 if no client is waiting or accepting is paused. The caller
   // owns the descriptor.

@@ -10,7 +10,7 @@
 
 namespace pitwall::collector {
 
-// Filter that admits one log line per interval and counts the suppressed ones. Not thread-safe.
+// Filter that admits one log line per interval and counts suppressed lines. Not thread-safe.
 class LogInterval {
  public:
   static constexpr int64_t kIntervalNs = 10 * kNanosPerSecond;

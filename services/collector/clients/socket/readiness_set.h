@@ -36,7 +36,7 @@ class ReadinessSet {
   void Stop();
   // Returns a callback that rings the bell. It may outlive the set.
   std::function<void()> Ringer() const;
-  // Silences the bell until it rings again.
+  // Silences the bell until the next ring.
   void SilenceBell();
 
  private:

@@ -126,7 +126,7 @@ inline std::vector<ReadBatch> DecodeAll(const std::vector<OutgoingRecord>& recor
   return out;
 }
 
-// Returns the batches of one job whose source name starts with `source`.
+// Returns one job's batches whose source name starts with `source`.
 inline std::vector<ReadBatch> Of(const std::vector<ReadBatch>& batches, std::string_view job,
                                  std::string_view source = "") {
   std::vector<ReadBatch> out;
