@@ -29,7 +29,7 @@ StatusOr<std::vector<SeriesInfo>> FederatedHistory::Series(const SeriesQuery& qu
   return fleet_.FromHolder<Found>(query.job, [&](int index) -> StatusOr<Found> {
     if (index == fleet_.index()) return own_->Series(query);
     ASSIGN_OR_RETURN(const std::string answer,
-                     fleet_.Ask(index, PeerQuestion::kSeries, words.data()));
+                     fleet_.Call(index, PeerMethod::kSeries, words.data()));
     BinaryReader in(answer);
     Found out = TakeSeries(&in);
     RETURN_IF_ERROR(in.Finish("response of a peer"));
@@ -44,7 +44,7 @@ StatusOr<std::vector<SampleColumn>> FederatedHistory::Samples(const SampleQuery&
   return fleet_.FromHolder<Found>(query.job, [&](int index) -> StatusOr<Found> {
     if (index == fleet_.index()) return own_->Samples(query);
     ASSIGN_OR_RETURN(const std::string answer,
-                     fleet_.Ask(index, PeerQuestion::kSamples, words.data()));
+                     fleet_.Call(index, PeerMethod::kSamples, words.data()));
     BinaryReader in(answer);
     Found out = TakeSamples(&in);
     RETURN_IF_ERROR(in.Finish("response of a peer"));
@@ -59,7 +59,7 @@ StatusOr<std::vector<IssueEventPtr>> FederatedHistory::Events(std::string_view j
   return fleet_.FromHolder<Found>(job, [&](int index) -> StatusOr<Found> {
     if (index == fleet_.index()) return own_->Events(job);
     ASSIGN_OR_RETURN(const std::string answer,
-                     fleet_.Ask(index, PeerQuestion::kEvents, words.data()));
+                     fleet_.Call(index, PeerMethod::kEvents, words.data()));
     BinaryReader in(answer);
     ASSIGN_OR_RETURN(Found out, TakeEvents(&in));
     RETURN_IF_ERROR(in.Finish("response of a peer"));
@@ -71,58 +71,58 @@ StatusOr<std::vector<IssueEventPtr>> FederatedHistory::Events(std::string_view j
 // called for such a job.
 Status FederatedHistory::VisitStepWindows(
     const SampleQuery& query, const std::function<Status(const StepWindows&)>& visit) const {
-  RETURN_IF_ERROR(fleet_.CheckKeptHere(query.job));
+  RETURN_IF_ERROR(fleet_.CheckStoredHere(query.job));
   return own_->VisitStepWindows(query, visit);
 }
 
 StatusOr<std::vector<RollupColumn>> FederatedHistory::Rollups(const SeriesQuery& query,
                                                               size_t tier) const {
-  RETURN_IF_ERROR(fleet_.CheckKeptHere(query.job));
+  RETURN_IF_ERROR(fleet_.CheckStoredHere(query.job));
   return own_->Rollups(query, tier);
 }
 
 StatusOr<SeriesTablePtr> FederatedHistory::VisitRollups(
     const SeriesQuery& query, size_t tier, const std::function<void()>& begin,
     const std::function<Status(std::span<const RollupPart>)>& visit) const {
-  RETURN_IF_ERROR(fleet_.CheckKeptHere(query.job));
+  RETURN_IF_ERROR(fleet_.CheckStoredHere(query.job));
   return own_->VisitRollups(query, tier, begin, visit);
 }
 
 StatusOr<std::vector<QuantileRow>> FederatedHistory::Quantiles(
     const SeriesQuery& query, std::span<const double> quantiles) const {
-  RETURN_IF_ERROR(fleet_.CheckKeptHere(query.job));
+  RETURN_IF_ERROR(fleet_.CheckStoredHere(query.job));
   return own_->Quantiles(query, quantiles);
 }
 
 StatusOr<std::vector<SpanRow>> FederatedHistory::Spans(const SpanQuery& query) const {
-  RETURN_IF_ERROR(fleet_.CheckKeptHere(query.job));
+  RETURN_IF_ERROR(fleet_.CheckStoredHere(query.job));
   return own_->Spans(query);
 }
 
 StatusOr<SpanPage> FederatedHistory::SpansPage(const SpanQuery& query, size_t first,
                                                size_t most) const {
-  RETURN_IF_ERROR(fleet_.CheckKeptHere(query.job));
+  RETURN_IF_ERROR(fleet_.CheckStoredHere(query.job));
   return own_->SpansPage(query, first, most);
 }
 
 StatusOr<std::vector<OperatorTotal>> FederatedHistory::Operators(const SpanQuery& query) const {
-  RETURN_IF_ERROR(fleet_.CheckKeptHere(query.job));
+  RETURN_IF_ERROR(fleet_.CheckStoredHere(query.job));
   return own_->Operators(query);
 }
 
 StatusOr<std::vector<ActionEvent>> FederatedHistory::Actions(std::string_view job) const {
-  RETURN_IF_ERROR(fleet_.CheckKeptHere(job));
+  RETURN_IF_ERROR(fleet_.CheckStoredHere(job));
   return own_->Actions(job);
 }
 
 StatusOr<std::vector<RankCapture>> FederatedHistory::Captures(std::string_view job) const {
-  RETURN_IF_ERROR(fleet_.CheckKeptHere(job));
+  RETURN_IF_ERROR(fleet_.CheckStoredHere(job));
   return own_->Captures(job);
 }
 
 StatusOr<std::vector<NotificationRecord>> FederatedHistory::Notifications(
     std::string_view job) const {
-  RETURN_IF_ERROR(fleet_.CheckKeptHere(job));
+  RETURN_IF_ERROR(fleet_.CheckStoredHere(job));
   return own_->Notifications(job);
 }
 

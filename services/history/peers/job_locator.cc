@@ -26,9 +26,8 @@ int JobLocator::OwnerOf(std::string_view id) const {
   return PartitionOf(id, options_.partitions) % size();
 }
 
-StatusOr<std::string> JobLocator::Ask(int index, PeerQuestion question,
-                                      std::string_view words) const {
-  StatusOr<std::string> answer = peer(index)->Ask(question, words);
+StatusOr<std::string> JobLocator::Call(int index, PeerMethod method, std::string_view words) const {
+  StatusOr<std::string> answer = peer(index)->Call(method, words);
   if (absl::IsUnavailable(answer.status()))
     PartialResult::Note(index, std::string(ToStd(answer.status().message())));
   return answer;
@@ -41,7 +40,7 @@ StatusOr<bool> JobLocator::Has(int index, const std::string& id) const {
   }
   BinaryWriter words;
   words.Str(id);
-  ASSIGN_OR_RETURN(const std::string answer, Ask(index, PeerQuestion::kHas, words.data()));
+  ASSIGN_OR_RETURN(const std::string answer, Call(index, PeerMethod::kHas, words.data()));
   BinaryReader in(answer);
   const bool has = in.Bool();
   RETURN_IF_ERROR(in.Finish("response of a peer"));
@@ -83,7 +82,7 @@ std::vector<JobLocator::Held> JobLocator::AllJobs(int* missing) const {
       for (JobLifePtr& job : own_->Jobs()) take(i, std::move(job));
       continue;
     }
-    const StatusOr<std::string> answer = Ask(i, PeerQuestion::kJobs, "");
+    const StatusOr<std::string> answer = Call(i, PeerMethod::kJobs, "");
     if (!answer.ok()) {
       PartialResult::Note(i, std::string(ToStd(answer.status().message())));
       ++*missing;
@@ -133,7 +132,7 @@ StatusOr<JobHolder> JobLocator::Holder(std::string_view wanted) const {
   return JobHolder{found[0].first, found[0].second->id};
 }
 
-Status JobLocator::CheckKeptHere(std::string_view job) const {
+Status JobLocator::CheckStoredHere(std::string_view job) const {
   ASSIGN_OR_RETURN(const int holder, HolderOf(std::string(job)));
   if (holder == options_.index) return OkStatus();
   return Unimplemented(Cat("job ", Quote(job), ": another process stores it; query that process"));

@@ -47,14 +47,14 @@ class JobLocator {
   // Unavailable if a peer that may have the job does not respond.
   StatusOr<JobHolder> Holder(std::string_view wanted) const;
   // Returns Unimplemented if a different process stores the job.
-  Status CheckKeptHere(std::string_view job) const;
+  Status CheckStoredHere(std::string_view job) const;
 
   using Held = std::pair<int, JobLifePtr>;
   // Lists one holder per job from all peers that respond, sorted by last data, newest first.
   // Records unresponsive peers in PartialResult and their number in `missing`.
   std::vector<Held> AllJobs(int* missing) const;
   // Sends a query to a peer. Records an unresponsive peer in PartialResult.
-  StatusOr<std::string> Ask(int index, PeerQuestion question, std::string_view words) const;
+  StatusOr<std::string> Call(int index, PeerMethod method, std::string_view words) const;
   // Queries the owner or, if the owner does not have the job, the process that has it.
   template <typename T>
   StatusOr<T> FromHolder(std::string_view id,

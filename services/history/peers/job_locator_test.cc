@@ -31,14 +31,14 @@ TEST_F(JobLocatorTest, FindsOwner) {
   ASSERT_TRUE(holder.ok()) << holder.status();
   EXPECT_EQ(holder->index, 1);
   EXPECT_EQ(holder->id, id);
-  EXPECT_TRUE(absl::IsUnimplemented(locator().CheckKeptHere(id)));
+  EXPECT_TRUE(absl::IsUnimplemented(locator().CheckStoredHere(id)));
 }
 
 TEST_F(JobLocatorTest, OwnerWithoutData_AnotherProcessHoldsJob) {
   const std::string id = IdOf(1);
   fleet_.own(0).Edit(id, [](VectorHistory::Job*) {});
   EXPECT_EQ(locator().Holder(id)->index, 0);
-  EXPECT_TRUE(locator().CheckKeptHere(id).ok());
+  EXPECT_TRUE(locator().CheckStoredHere(id).ok());
 }
 
 TEST_F(JobLocatorTest, PeerIsDown_JobMayExist) {

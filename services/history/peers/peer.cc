@@ -69,13 +69,13 @@ StatusOr<HttpReply> Peer::Perform(HttpCall call, Role role) {
   return fault_;
 }
 
-StatusOr<std::string> Peer::Ask(PeerQuestion question, std::string_view words) {
+StatusOr<std::string> Peer::Call(PeerMethod method, std::string_view words) {
   HttpCall call;
   call.url = Cat(url_, kPeerPath);
   call.timeout = Duration::Nanos(options_.timeout_ns);
   call.headers = {{"Content-Type", "application/octet-stream"}};
   call.body.push_back(static_cast<char>(kPeerVersion));
-  call.body.push_back(static_cast<char>(question));
+  call.body.push_back(static_cast<char>(method));
   call.body += words;
   ASSIGN_OR_RETURN(const HttpReply reply, Perform(std::move(call), Role::kView));
   if (reply.status != 200) {

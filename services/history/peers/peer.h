@@ -42,7 +42,7 @@ class Peer {
   const std::string& url() const { return url_; }
   // Sends a query. Returns the peer's own status if the peer responded. Otherwise, returns
   // Unavailable with the peer's URL.
-  StatusOr<std::string> Ask(PeerQuestion question, std::string_view words);
+  StatusOr<std::string> Call(PeerMethod method, std::string_view words);
   // Forwards the request with the caller's role. Returns Unavailable if the peer does not respond.
   StatusOr<http::HttpResponse> Forward(const http::HttpRequest& request);
 

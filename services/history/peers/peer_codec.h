@@ -15,7 +15,7 @@ namespace pitwall::history {
 // First byte of each request. A peer with a different version rejects the request.
 inline constexpr uint8_t kPeerVersion = 2;
 
-enum class PeerQuestion : uint8_t {
+enum class PeerMethod : uint8_t {
   kJobs = 1,
   kHas = 2,  // tests whether a job with exactly this ID exists
   kSeries = 3,

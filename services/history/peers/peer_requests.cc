@@ -15,39 +15,39 @@ StatusOr<std::string> Answer(const History& own, std::string_view request) {
     return Unavailable("the peer runs another version; run the same version everywhere");
   BinaryReader in(request.substr(2));
   BinaryWriter out;
-  switch (static_cast<PeerQuestion>(request[1])) {
-    case PeerQuestion::kJobs: {
+  switch (static_cast<PeerMethod>(request[1])) {
+    case PeerMethod::kJobs: {
       const std::vector<JobLifePtr> jobs = own.Jobs();
       out.U64(jobs.size());
       for (const JobLifePtr& job : jobs) PutLife(*job, &out);
       return out.Take();
     }
-    case PeerQuestion::kHas: {
+    case PeerMethod::kHas: {
       const std::string id = in.Str();
       const StatusOr<JobLifePtr> job = own.FindJob(id);
       out.Bool(job.ok() && (*job)->id == id);
       return out.Take();
     }
-    case PeerQuestion::kSeries: {
+    case PeerMethod::kSeries: {
       ASSIGN_OR_RETURN(const SampleQuery query, TakeQuery(&in));
       RETURN_IF_ERROR(in.Finish("question"));
       ASSIGN_OR_RETURN(const std::vector<SeriesInfo> series, own.Series(query));
       PutSeries(series, &out);
       return out.Take();
     }
-    case PeerQuestion::kSamples: {
+    case PeerMethod::kSamples: {
       ASSIGN_OR_RETURN(const SampleQuery query, TakeQuery(&in));
       RETURN_IF_ERROR(in.Finish("question"));
       ASSIGN_OR_RETURN(const std::vector<SampleColumn> columns, own.Samples(query));
       PutSamples(columns, &out);
       return out.Take();
     }
-    case PeerQuestion::kEvents: {
+    case PeerMethod::kEvents: {
       ASSIGN_OR_RETURN(const std::vector<IssueEventPtr> events, own.Events(in.Str()));
       PutEvents(events, &out);
       return out.Take();
     }
-    case PeerQuestion::kChanges: {
+    case PeerMethod::kChanges: {
       const uint64_t place = in.U64();
       const uint64_t most = std::min(in.U64(), kMaxChanges);
       RETURN_IF_ERROR(in.Finish("question"));
@@ -55,7 +55,7 @@ StatusOr<std::string> Answer(const History& own, std::string_view request) {
       PutChanges(changes, &out);
       return out.Take();
     }
-    case PeerQuestion::kNewest:
+    case PeerMethod::kNewest:
       out.U64(own.newest_place());
       return out.Take();
   }
