@@ -53,7 +53,8 @@ std::shared_ptr<const Overrides> Overrides::Parse(std::string_view file_name, st
                                                   std::span<const JobParameter> set) {
   auto overrides = std::make_shared<Overrides>();
   for (const JobParameter& one : set) {
-    const StatusOr<std::vector<const Parameter*>> meant = NumbersMeant(program, one.rule, one.name);
+    const StatusOr<std::vector<const Parameter*>> meant =
+        MatchingNumbers(program, one.rule, one.name);
     if (!meant.ok()) continue;
     for (const Parameter* of : *meant)
       overrides->set_[one.job].push_back({of->rule, of->name, one.value, {}, false});
@@ -94,7 +95,7 @@ std::shared_ptr<const Overrides> Overrides::Parse(std::string_view file_name, st
     const std::vector<std::string_view> names = known.Of(entry.key);
     for (const yaml::Node::Entry& parameter : entry.value.entries()) {
       const std::vector<const Parameter*> meant =
-          ParametersMeant(program, entry.key, parameter.key);
+          MatchingParameters(program, entry.key, parameter.key);
       if (meant.empty()) {
         const std::vector<std::string> elsewhere = RulesWithParameter(program, parameter.key);
         problems.push_back(

@@ -30,8 +30,8 @@ std::string_view TextOf(const DomainPlan& domain, const Rule& rule) {
 
 }  // namespace
 
-std::vector<const Parameter*> ParametersMeant(const Program& program, std::string_view rule,
-                                              std::string_view parameter) {
+std::vector<const Parameter*> MatchingParameters(const Program& program, std::string_view rule,
+                                                 std::string_view parameter) {
   std::vector<const Parameter*> meant;
   const auto take = [&](const DomainPlan& domain, const Rule& of) {
     for (const uint32_t index : of.parameters) {
@@ -62,8 +62,9 @@ std::vector<const Parameter*> ParametersMeant(const Program& program, std::strin
   return meant;
 }
 
-StatusOr<std::vector<const Parameter*>> NumbersMeant(const Program& program, std::string_view rule,
-                                                     std::string_view parameter) {
+StatusOr<std::vector<const Parameter*>> MatchingNumbers(const Program& program,
+                                                        std::string_view rule,
+                                                        std::string_view parameter) {
   std::vector<std::string_view> rules, names;
   for (const DomainPlan& domain : program.domains) {
     for (const Group& group : domain.groups) {
@@ -76,7 +77,7 @@ StatusOr<std::vector<const Parameter*>> NumbersMeant(const Program& program, std
   if (std::find(rules.begin(), rules.end(), rule) == rules.end())
     return InvalidArgument(
         Cat("rule: not in the rule set (", Quote(rule), ")", DidYouMean(rule, rules)));
-  std::vector<const Parameter*> meant = ParametersMeant(program, rule, parameter);
+  std::vector<const Parameter*> meant = MatchingParameters(program, rule, parameter);
   if (meant.empty()) {
     const std::vector<std::string> elsewhere = RulesWithParameter(program, parameter);
     return InvalidArgument(

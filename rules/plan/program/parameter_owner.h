@@ -14,13 +14,14 @@ namespace pitwall::plan {
 
 // Returns the parameters named `parameter` that `rule` refers to. Empty if there is no such rule or
 // parameter.
-std::vector<const Parameter*> ParametersMeant(const Program& program, std::string_view rule,
-                                              std::string_view parameter);
+std::vector<const Parameter*> MatchingParameters(const Program& program, std::string_view rule,
+                                                 std::string_view parameter);
 // Returns the same parameters if all of them are numbers, which users may set while a job runs.
 // Otherwise returns InvalidArgument, which names the invalid rule or parameter and suggests the
 // nearest name.
-StatusOr<std::vector<const Parameter*>> NumbersMeant(const Program& program, std::string_view rule,
-                                                     std::string_view parameter);
+StatusOr<std::vector<const Parameter*>> MatchingNumbers(const Program& program,
+                                                        std::string_view rule,
+                                                        std::string_view parameter);
 // Returns the names of up to three rules that have a parameter with this name.
 std::vector<std::string> RulesWithParameter(const Program& program, std::string_view parameter);
 // Returns the value for display: a number, or text in quotes.

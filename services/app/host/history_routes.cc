@@ -21,7 +21,7 @@ std::vector<http::HttpRoute> HistoryRoutes(const HistoryRoutesOptions& options) 
   const auto check_parameter = [source = options.rules](const ParameterChange& change) -> Status {
     const engine::CompiledRulesPtr in_force = source();
     if (in_force == nullptr) return OkStatus();
-    return plan::NumbersMeant(*in_force->program(), change.rule, change.name).status();
+    return plan::MatchingNumbers(*in_force->program(), change.rule, change.name).status();
   };
   const history::History* history =
       options.history != nullptr ? options.history : &options.keep->history();

@@ -70,7 +70,7 @@ std::vector<double> CompiledRules::ParametersFor(size_t domain, const JobIdentit
 StatusOr<double> CompiledRules::ValueFor(std::string_view rule, std::string_view parameter,
                                          const JobIdentity& job) const {
   ASSIGN_OR_RETURN(const std::vector<const plan::Parameter*> meant,
-                   plan::NumbersMeant(*program_, rule, parameter));
+                   plan::MatchingNumbers(*program_, rule, parameter));
   for (size_t domain = 0; domain < program_->domains.size(); ++domain) {
     const std::vector<plan::Parameter>& all = program_->domains[domain].parameters;
     for (size_t i = 0; i < all.size(); ++i) {

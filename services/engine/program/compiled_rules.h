@@ -43,7 +43,7 @@ class CompiledRules final {
   std::vector<double> ParametersFor(size_t domain, const JobIdentity& job) const;
   // Returns the job's value for one of the rule's user-settable parameters. For an alert, this
   // includes the parameters of the first recording rule that the alert reads. Returns errors from
-  // plan::NumbersMeant.
+  // plan::MatchingNumbers.
   StatusOr<double> ValueFor(std::string_view rule, std::string_view parameter,
                             const JobIdentity& job) const;
 
