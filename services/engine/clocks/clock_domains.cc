@@ -58,7 +58,7 @@ void ClockDomains::Replace(const EvalTime& at, EventTime origin, EventSink* out)
 // A step clock keeps its state if the new program has rules for its mode. All other step clocks
 // end.
 void ClockDomains::ReplaceSteps(const EvalTime& at, EventSink* out) {
-  StepClocks::Runners before = steps_.Release();
+  StepClocks::Domains before = steps_.Release();
   const auto domain_of = [&](const ClockSpec& clock) {
     size_t i = 0;
     while (i < program_->domains.size() && program_->domains[i].demands.clock != clock) ++i;

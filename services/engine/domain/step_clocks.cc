@@ -8,19 +8,19 @@
 namespace pitwall::engine {
 
 void StepClocks::AddShared(std::unique_ptr<ClockDomain> runner) {
-  PITWALL_CHECK(shared_ == runners_.size());
-  runners_.push_back(std::move(runner));
+  PITWALL_CHECK(shared_ == domains_.size());
+  domains_.push_back(std::move(runner));
   ++shared_;
 }
 
 ClockDomain* StepClocks::AddSeparate(std::unique_ptr<ClockDomain> runner) {
-  runners_.push_back(std::move(runner));
+  domains_.push_back(std::move(runner));
   LinkSeparate();
-  return runners_.back().get();
+  return domains_.back().get();
 }
 
 void StepClocks::RemoveSeparate(std::string_view mode, uint32_t clock) {
-  std::erase_if(runners_, [&](const auto& runner) {
+  std::erase_if(domains_, [&](const auto& runner) {
     return runner->id().clock != kSharedClock && runner->id().clock == clock &&
            runner->clock().mode == mode;
   });
@@ -28,26 +28,26 @@ void StepClocks::RemoveSeparate(std::string_view mode, uint32_t clock) {
 }
 
 void StepClocks::RemoveAllSeparate(std::string_view mode) {
-  std::erase_if(runners_, [&](const auto& runner) {
+  std::erase_if(domains_, [&](const auto& runner) {
     return runner->id().clock != kSharedClock && (mode.empty() || runner->clock().mode == mode);
   });
   LinkSeparate();
 }
 
 void StepClocks::Clear() {
-  runners_.clear();
+  domains_.clear();
   shared_ = 0;
 }
 
-StepClocks::Runners StepClocks::Release() {
-  Runners released = std::move(runners_);
+StepClocks::Domains StepClocks::Release() {
+  Domains released = std::move(domains_);
   for (const auto& runner : released) runner->SetSeparate({});
   Clear();
   return released;
 }
 
 ClockDomain* StepClocks::Find(std::string_view mode, uint32_t clock) const {
-  for (const auto& runner : runners_) {
+  for (const auto& runner : domains_) {
     if (runner->id().clock == clock && runner->clock().mode == mode) return runner.get();
   }
   return nullptr;
@@ -55,8 +55,8 @@ ClockDomain* StepClocks::Find(std::string_view mode, uint32_t clock) const {
 
 ClockDomain* StepClocks::SeparateBelow(std::string_view mode, Position position) const {
   ClockDomain* nearest = nullptr;
-  for (size_t i = shared_; i < runners_.size(); ++i) {
-    ClockDomain* runner = runners_[i].get();
+  for (size_t i = shared_; i < domains_.size(); ++i) {
+    ClockDomain* runner = domains_[i].get();
     if (runner->clock().mode != mode || runner->ticks().watermark() >= position) continue;
     if (nearest == nullptr || runner->ticks().watermark() > nearest->ticks().watermark())
       nearest = runner;
@@ -66,26 +66,26 @@ ClockDomain* StepClocks::SeparateBelow(std::string_view mode, Position position)
 
 size_t StepClocks::CountSeparate(std::string_view mode) const {
   return static_cast<size_t>(
-      std::count_if(runners_.begin() + static_cast<int64_t>(shared_), runners_.end(),
+      std::count_if(domains_.begin() + static_cast<int64_t>(shared_), domains_.end(),
                     [mode](const auto& runner) { return runner->clock().mode == mode; }));
 }
 
 void StepClocks::LinkSeparate() {
   for (size_t i = 0; i < shared_; ++i) {
     std::vector<const ClockDomain*> separate;
-    for (size_t j = shared_; j < runners_.size(); ++j) {
-      if (runners_[j]->clock() == runners_[i]->clock()) separate.push_back(runners_[j].get());
+    for (size_t j = shared_; j < domains_.size(); ++j) {
+      if (domains_[j]->clock() == domains_[i]->clock()) separate.push_back(domains_[j].get());
     }
-    runners_[i]->SetSeparate(std::move(separate));
+    domains_[i]->SetSeparate(std::move(separate));
   }
 }
 
 void StepClocks::Save(BinaryWriter& out) const {
   out.U64(last_id_);
-  out.U64(runners_.size() - shared_);
-  for (size_t i = shared_; i < runners_.size(); ++i) {
-    out.Str(runners_[i]->clock().mode);
-    out.U64(runners_[i]->id().clock);
+  out.U64(domains_.size() - shared_);
+  for (size_t i = shared_; i < domains_.size(); ++i) {
+    out.Str(domains_[i]->clock().mode);
+    out.U64(domains_[i]->id().clock);
   }
 }
 

@@ -14,11 +14,11 @@ namespace pitwall::engine {
 
 class StepClocks {
  public:
-  using Runners = std::vector<std::unique_ptr<ClockDomain>>;
+  using Domains = std::vector<std::unique_ptr<ClockDomain>>;
 
-  Runners::const_iterator begin() const { return runners_.begin(); }
-  Runners::const_iterator end() const { return runners_.end(); }
-  bool empty() const { return runners_.empty(); }
+  Domains::const_iterator begin() const { return domains_.begin(); }
+  Domains::const_iterator end() const { return domains_.end(); }
+  bool empty() const { return domains_.empty(); }
   size_t shared() const { return shared_; }
 
   // Adds the shared clock of a mode. All shared clocks must be added before any separate clock.
@@ -31,7 +31,7 @@ class StepClocks {
   void RemoveAllSeparate(std::string_view mode = {});
   void Clear();
   // Removes and returns all clocks, shared clocks first.
-  Runners Release();
+  Domains Release();
 
   // Returns null if no rule reads steps of that mode, or if the clock does not exist.
   ClockDomain* Find(std::string_view mode, uint32_t clock) const;
@@ -51,8 +51,8 @@ class StepClocks {
  private:
   void LinkSeparate();
 
-  Runners runners_;
-  size_t shared_ = 0;  // Number of shared clocks. They come first in runners_.
+  Domains domains_;
+  size_t shared_ = 0;  // Number of shared clocks. They come first in domains_.
   uint32_t last_id_ = kSharedClock;
 };
 

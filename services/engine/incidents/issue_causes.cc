@@ -35,7 +35,7 @@ void IssueCauses::SetProgram(const plan::Program* program) {
         names.push_back(rule.name);
         rules_of_alert[rule.alert].push_back(number);
         RuleLinks& links = rules_[rule.name];
-        links.circle = number;
+        links.cycle = number;
         for (const plan::Explains& explains : rule.explains) {
           const auto relation = static_cast<uint32_t>(relations_.size());
           links.relations.push_back(relation);
@@ -56,7 +56,7 @@ void IssueCauses::SetProgram(const plan::Program* program) {
   }
   FindCircles(names, rules_of_alert);
   for (const auto& [name, links] : rules_) {
-    for (const uint32_t relation : links.relations) relations_[relation].circle = links.circle;
+    for (const uint32_t relation : links.relations) relations_[relation].cycle = links.cycle;
   }
 }
 
@@ -91,7 +91,7 @@ void IssueCauses::FindCircles(const std::vector<std::string>& names,
     for (const uint32_t b : walked) {
       if (b >= a) break;
       if (reaches[a][b] == 0 || reaches[b][a] == 0) continue;
-      rules_[names[a]].circle = rules_[names[b]].circle;
+      rules_[names[a]].cycle = rules_[names[b]].cycle;
       break;
     }
   }
@@ -198,14 +198,14 @@ bool IssueCauses::IsInTime(const TrackedIssue& cause, const TrackedIssue& sympto
 }
 
 const TrackedIssue* IssueCauses::StrongestOf(const Ordered& causes, const TrackedIssue& symptom,
-                                             const Relation& relation, bool circle) const {
+                                             const Relation& relation, bool cycle) const {
   // Causes are sorted by onset. If one began too late, all later causes did too.
   const auto too_late = [&](const TrackedIssue* cause) {
     return cause->onset > symptom.onset + relation.lag;
   };
   const auto first_of = [&](Ordered::const_iterator at, Ordered::const_iterator end) {
     for (; at != end && !too_late(*at); ++at) {
-      if (circle && !Precedes(**at, symptom)) break;
+      if (cycle && !Precedes(**at, symptom)) break;
       if (IsInTime(**at, symptom, relation) && Separates(**at, symptom)) return *at;
     }
     return static_cast<const TrackedIssue*>(nullptr);
@@ -232,11 +232,11 @@ const TrackedIssue* IssueCauses::StrongestCause(const TrackedIssue& symptom, boo
   for (const uint32_t r : relations->second) {
     const Relation& relation = relations_[r];
     const ByKey& causes = open ? relation.open_causes : relation.ended_causes;
-    const bool circle = links != rules_.end() && links->second.circle == relation.circle;
+    const bool cycle = links != rules_.end() && links->second.cycle == relation.cycle;
     for (const std::string& key : KeysToAsk(relation, symptom)) {
       const auto found = causes.find(key);
       if (found == causes.end()) continue;
-      const TrackedIssue* candidate = StrongestOf(found->second, symptom, relation, circle);
+      const TrackedIssue* candidate = StrongestOf(found->second, symptom, relation, cycle);
       if (candidate != nullptr && (best == nullptr || stronger(*candidate, *best)))
         best = candidate;
     }

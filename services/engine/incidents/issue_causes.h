@@ -117,7 +117,7 @@ class IssueCauses {
     std::vector<std::string> same;  // labels with equal values if both issues have them
     Duration lag;
     std::optional<Duration> within;  // unset means no limit
-    uint32_t circle = 0;             // cycle of the rule
+    uint32_t cycle = 0;              // cycle of the rule
     std::string cause;               // alert of the causing rule
     ByKey open_causes, ended_causes, open_symptoms;
   };
@@ -125,7 +125,7 @@ class IssueCauses {
     std::vector<uint32_t> relations;  // relations with the rule as cause
     // Rules that explain each other in a cycle share a number. Every other rule has a unique
     // number.
-    uint32_t circle = 0;
+    uint32_t cycle = 0;
   };
 
   void FindCircles(const std::vector<std::string>& rules,
@@ -146,7 +146,7 @@ class IssueCauses {
                        const Relation& relation);
   // Returns the strongest cause under one key.
   const TrackedIssue* StrongestOf(const Ordered& causes, const TrackedIssue& symptom,
-                                  const Relation& relation, bool circle) const;
+                                  const Relation& relation, bool cycle) const;
 
   const Duration window_;
   std::vector<Relation> relations_;
