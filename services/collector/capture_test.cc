@@ -116,10 +116,10 @@ TEST_F(CaptureTopicBridgeTest, ForwardsIntervalChangesSeparately) {
 
 TEST_F(CaptureTopicBridgeTest, SecondRequestWithinOneSecondIsRejected) {
   Start();
-  EXPECT_TRUE(bridge_->Ask(RequestOf("a")).ok());
-  EXPECT_TRUE(absl::IsResourceExhausted(bridge_->Ask(RequestOf("b"))));
+  EXPECT_TRUE(bridge_->RequestCapture(RequestOf("a")).ok());
+  EXPECT_TRUE(absl::IsResourceExhausted(bridge_->RequestCapture(RequestOf("b"))));
   Turn();
-  EXPECT_TRUE(bridge_->Ask(RequestOf("c")).ok());
+  EXPECT_TRUE(bridge_->RequestCapture(RequestOf("c")).ok());
   Turn();
   EXPECT_EQ(log_.Records(kControlTopic).size(), 2u);
   AwaitGiven(2);  // the bridge also receives its own request, as all collectors do

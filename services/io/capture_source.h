@@ -32,7 +32,7 @@ class CaptureSource {
   // Sends a request to all collectors without checking that the job exists. Generates an ID if the
   // request does not have one, and returns the ID immediately. Returns ResourceExhausted if too
   // many requests are pending.
-  virtual StatusOr<std::string> Ask(CaptureRequest request) = 0;
+  virtual StatusOr<std::string> RequestCapture(CaptureRequest request) = 0;
   // Returns the stored replies in log order, or Unavailable if the log cannot be read.
   virtual StatusOr<std::vector<RankCapture>> Find(const CaptureQuery& query) = 0;
 };

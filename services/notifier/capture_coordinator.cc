@@ -49,7 +49,7 @@ void CaptureCoordinator::Stop() {
   registrations_.clear();
 }
 
-StatusOr<std::string> CaptureCoordinator::Ask(CaptureRequest request) {
+StatusOr<std::string> CaptureCoordinator::RequestCapture(CaptureRequest request) {
   MutexLock lock(&mutex_);
   if (requests_.size() >= options_.max_requests) {
     return ResourceExhausted(
@@ -182,7 +182,7 @@ void CaptureCoordinator::OnEvent(const IssueEvent& event) {
   request.issue = IssueId(event);
   request.principal = Cat("rule ", event.rule);
   request.expires = EventTime::FromNs(clock_->WallNs() + options_.expires_ns);
-  if (!Ask(std::move(request)).ok()) ++skipped_;
+  if (!RequestCapture(std::move(request)).ok()) ++skipped_;
 }
 
 void CaptureCoordinator::FollowIssues(IssueSource* issues) {

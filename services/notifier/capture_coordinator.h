@@ -46,7 +46,7 @@ class CaptureCoordinator final : public CaptureSource {
   void Stop();  // idempotent
   void RegisterMetrics(self_metrics::Exposition* exposition);
 
-  StatusOr<std::string> Ask(CaptureRequest request) override;
+  StatusOr<std::string> RequestCapture(CaptureRequest request) override;
   StatusOr<std::vector<RankCapture>> Find(const CaptureQuery& query) override;
 
   // Appends the capture request of an issue event. Called by the issue thread and in tests.

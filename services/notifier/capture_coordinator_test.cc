@@ -62,10 +62,10 @@ class CaptureCoordinatorTest : public ::testing::Test {
 
 TEST_F(CaptureCoordinatorTest, AppendsRequestsAndReturnsReplies) {
   Start();
-  const auto id =
-      coordinator_->Ask({.job = "j",
-                         .principal = "act",
-                         .expires = EventTime::FromNs(clock_.WallNs() + 10 * kNanosPerSecond)});
+  const auto id = coordinator_->RequestCapture(
+      {.job = "j",
+       .principal = "act",
+       .expires = EventTime::FromNs(clock_.WallNs() + 10 * kNanosPerSecond)});
   ASSERT_TRUE(id.ok());
   Turn();
   ASSERT_EQ(Requests().size(), 1u);
@@ -147,17 +147,17 @@ TEST_F(CaptureCoordinatorTest, LimitsRequestsAndCaptures) {
   coordinator_->Stop();
   const CaptureRequest request{.job = "j",
                                .expires = EventTime::FromNs(clock_.WallNs() + kNanosPerSecond)};
-  EXPECT_TRUE(coordinator_->Ask(request).ok());
-  EXPECT_TRUE(coordinator_->Ask(request).ok());
-  EXPECT_TRUE(absl::IsResourceExhausted(coordinator_->Ask(request).status()));
+  EXPECT_TRUE(coordinator_->RequestCapture(request).ok());
+  EXPECT_TRUE(coordinator_->RequestCapture(request).ok());
+  EXPECT_TRUE(absl::IsResourceExhausted(coordinator_->RequestCapture(request).status()));
 }
 
 TEST_F(CaptureCoordinatorTest, RequestExpiredWhileLogUnavailable_IsDropped) {
   coordinator_ = std::make_unique<CaptureCoordinator>(&clock_, &log_);
-  ASSERT_TRUE(
-      coordinator_
-          ->Ask({.job = "j", .expires = EventTime::FromNs(clock_.WallNs() + kNanosPerSecond)})
-          .ok());
+  ASSERT_TRUE(coordinator_
+                  ->RequestCapture(
+                      {.job = "j", .expires = EventTime::FromNs(clock_.WallNs() + kNanosPerSecond)})
+                  .ok());
   clock_.Advance(2 * kNanosPerSecond);
   ASSERT_TRUE(coordinator_->Start(nullptr).ok());
   clock_.AwaitWaiters(1);

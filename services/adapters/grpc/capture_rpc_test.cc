@@ -22,7 +22,7 @@ class NoIssues final : public IssueSource {
 
 class ScriptedCaptures final : public CaptureSource {
  public:
-  StatusOr<std::string> Ask(CaptureRequest request) override {
+  StatusOr<std::string> RequestCapture(CaptureRequest request) override {
     asked.push_back(std::move(request));
     return std::string("r1");
   }

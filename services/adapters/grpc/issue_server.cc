@@ -92,7 +92,8 @@ class IssueServiceImpl final : public issues_v1::IssueService::CallbackService {
           ask.principal = "act";
           ask.expires = EventTime::FromNs(
               clock_->WallNs() + (request->timeout_ns() > 0 ? request->timeout_ns() : kUsualAskNs));
-          ASSIGN_OR_RETURN(*response->mutable_request(), options_.captures->Ask(std::move(ask)));
+          ASSIGN_OR_RETURN(*response->mutable_request(),
+                           options_.captures->RequestCapture(std::move(ask)));
           return OkStatus();
         },
         Role::kAct);

@@ -112,7 +112,7 @@ StatusOr<std::string> AskLog(const Flags& flags, const Wanted& wanted, Clock* cl
 
 // Requests the captures. Authorization is based on access to the broker, a token with the `act`
 // role, or the job owner's access to the socket.
-StatusOr<std::string> Ask(const Flags& flags, const Wanted& wanted, Clock* clock) {
+StatusOr<std::string> RequestCapture(const Flags& flags, const Wanted& wanted, Clock* clock) {
   if (flags.Has("brokers")) return AskLog(flags, wanted, clock);
   const std::string socket = flags.Has("token-file") ? "" : SocketOf(flags);
   if (!socket.empty())
@@ -182,7 +182,7 @@ StatusOr<std::vector<RankCapture>> Await(const Flags& flags, const Wanted& wante
 // not reply.
 StatusOr<bool> Capture(const Flags& flags, const Wanted& wanted) {
   clock::SystemClock clock;
-  ASSIGN_OR_RETURN(const std::string id, Ask(flags, wanted, &clock));
+  ASSIGN_OR_RETURN(const std::string id, RequestCapture(flags, wanted, &clock));
   RETURN_IF_ERROR(CheckRuns(flags, wanted, &clock));
   ASSIGN_OR_RETURN(const std::vector<RankCapture> captures, Await(flags, wanted, id, &clock));
   const std::vector<int64_t> missing = MissingRanks(captures, wanted.ranks);

@@ -40,7 +40,7 @@ void CaptureTopicBridge::Stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-Status CaptureTopicBridge::Ask(const CaptureRequest& request) {
+Status CaptureTopicBridge::RequestCapture(const CaptureRequest& request) {
   const int64_t now = clock_->MonotonicNs();
   {
     MutexLock lock(&mutex_);

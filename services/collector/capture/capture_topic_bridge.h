@@ -39,7 +39,7 @@ class CaptureTopicBridge {
   void Stop();  // idempotent
 
   // Returns ResourceExhausted if a capture of the job was requested within the last kAskEveryNs.
-  Status Ask(const CaptureRequest& request);
+  Status RequestCapture(const CaptureRequest& request);
   void Deliver(const RankCapture& capture);
   // Returns the number of dropped records.
   uint64_t dropped() const { return dropped_; }

@@ -107,7 +107,7 @@ void NodeCaptures::OnRequest(std::function<void()> ring) {
   ring_ = std::move(ring);
 }
 
-Status NodeCaptures::Ask(CaptureRequest request) const {
+Status NodeCaptures::RequestCapture(CaptureRequest request) const {
   if (options_.ask == nullptr)
     return FailedPrecondition("this collector does not forward capture requests");
   return options_.ask(std::move(request));

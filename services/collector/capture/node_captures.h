@@ -71,7 +71,7 @@ class NodeCaptures {
   void OnRequest(std::function<void()> ring);
 
   // Publishes a capture request on behalf of a client or a job owner.
-  Status Ask(CaptureRequest request) const;
+  Status RequestCapture(CaptureRequest request) const;
   using RanksOf = std::function<std::vector<CaptureRank>(const CaptureRequest&)>;
   // Starts queued requests, takes second samples, and delivers complete captures.
   void Step(const RanksOf& ranks_of);

@@ -58,7 +58,8 @@ class NodeCapturesTest : public ::testing::Test {
     root_.Write(Cat(dir, "/task/", 900 + rank, "/stat"),
                 Cat(900 + rank, " (pt_nccl) S 1 1 1 0 -1 4 1 0 0 0 0 0 0 0 20 0 1 0 5 1 1\n"));
   }
-  void Ask(std::string id = "r1", std::string job = "job-1", std::vector<int64_t> ranks = {}) {
+  void RequestCapture(std::string id = "r1", std::string job = "job-1",
+                      std::vector<int64_t> ranks = {}) {
     captures_.Request({std::move(id), std::move(job), std::move(ranks), "issue-1", "act",
                        EventTime::FromNs(clock_.WallNs() + 10 * kNanosPerSecond)});
     Step();
@@ -109,7 +110,7 @@ class NodeCapturesTest : public ::testing::Test {
 };
 
 TEST_F(NodeCapturesTest, UnchangedSamples_YieldBlockedState) {
-  Ask();
+  RequestCapture();
   EXPECT_EQ(Asked(), std::vector<std::string>{"10:r1:1"});
   Answer(10, AnswerOf(1));
   Step(kCaptureGapNs - 1);
@@ -141,7 +142,7 @@ TEST_F(NodeCapturesTest, UnchangedSamples_YieldBlockedState) {
 }
 
 TEST_F(NodeCapturesTest, ProgressBetweenSamples_YieldsBusyState) {
-  Ask();
+  RequestCapture();
   Answer(10, AnswerOf(1));
   Step(kCaptureGapNs);
   pb::Captured next = AnswerOf(2);
@@ -154,7 +155,7 @@ TEST_F(NodeCapturesTest, ProgressBetweenSamples_YieldsBusyState) {
 }
 
 TEST_F(NodeCapturesTest, ChangedStacks_YieldBusyState) {
-  Ask();
+  RequestCapture();
   Answer(10, AnswerOf(1));
   Step(kCaptureGapNs);
   Answer(10, AnswerOf(2, "evaluate (a.py:9)"));
@@ -166,7 +167,7 @@ TEST_F(NodeCapturesTest, ChangedStacks_YieldBusyState) {
 
 TEST_F(NodeCapturesTest, StoppedProcess_IsCapturedBySystem) {
   SetProcess(0, 'T', 100);
-  Ask();
+  RequestCapture();
   Step(kCaptureGapNs);
   Step(NodeCaptures::kAnswerNs - 1);
   EXPECT_TRUE(got_.empty());
@@ -182,7 +183,7 @@ TEST_F(NodeCapturesTest, StoppedProcess_IsCapturedBySystem) {
 }
 
 TEST_F(NodeCapturesTest, BlockedInterpreter_IsCapturedBySystem) {
-  Ask();
+  RequestCapture();
   Step(kCaptureGapNs);
   SetProcess(0, 'R', 100);
   Step(NodeCaptures::kAnswerNs);
@@ -190,7 +191,7 @@ TEST_F(NodeCapturesTest, BlockedInterpreter_IsCapturedBySystem) {
   EXPECT_EQ(got_[0].state, CaptureState::kBlocked);  // the process used neither CPU time nor I/O
   EXPECT_THAT(got_[0].why_system, HasSubstr("native code holds the interpreter"));
   got_.clear();
-  Ask("r2");
+  RequestCapture("r2");
   SetProcess(0, 'R', 400);
   Step(kCaptureGapNs);
   Step(NodeCaptures::kAnswerNs);
@@ -202,7 +203,7 @@ TEST_F(NodeCapturesTest, OldOrDisconnectedClients_AreCapturedBySystem) {
   ranks_[0].answers = false;
   AddRank(1);
   ranks_[1].client.reset();
-  Ask();
+  RequestCapture();
   EXPECT_TRUE(Asked().empty());
   Step(kCaptureGapNs);
   Step();
@@ -212,7 +213,7 @@ TEST_F(NodeCapturesTest, OldOrDisconnectedClients_AreCapturedBySystem) {
 }
 
 TEST_F(NodeCapturesTest, ProcessEndsDuringCapture_CaptureHasNoResult) {
-  Ask();
+  RequestCapture();
   std::filesystem::remove_all(root_.At("proc/100"));
   captures_.Closed(10);
   ranks_.clear();
@@ -225,18 +226,18 @@ TEST_F(NodeCapturesTest, ProcessEndsDuringCapture_CaptureHasNoResult) {
 TEST_F(NodeCapturesTest, CapturesOnlyRequestedRanks) {
   AddRank(1);
   AddRank(2);
-  Ask("r1", "job-1", {0, 2, 9});
+  RequestCapture("r1", "job-1", {0, 2, 9});
   EXPECT_EQ(Asked(), (std::vector<std::string>{"10:r1:1", "12:r1:1"}));
 }
 
 TEST_F(NodeCapturesTest, DuplicateAndExpiredRequestsAreRejected) {
-  Ask();
+  RequestCapture();
   Asked();
   Step(kCaptureGapNs);
   Step(NodeCaptures::kAnswerNs);
   ASSERT_EQ(got_.size(), 1u);
   Asked();
-  Ask();  // repeats the ID
+  RequestCapture();  // repeats the ID
   EXPECT_TRUE(Asked().empty());
   EXPECT_FALSE(captures_.active());
   captures_.Request({"old", "job-1", {}, "", "act", EventTime::FromNs(clock_.WallNs())});
@@ -246,8 +247,8 @@ TEST_F(NodeCapturesTest, DuplicateAndExpiredRequestsAreRejected) {
 }
 
 TEST_F(NodeCapturesTest, RunsOneCapturePerJobAtATime) {
-  Ask("a");
-  Ask("b");
+  RequestCapture("a");
+  RequestCapture("b");
   EXPECT_EQ(Asked(), std::vector<std::string>{"10:a:1"});
   Step(kCaptureGapNs);
   Step(NodeCaptures::kAnswerNs);
@@ -256,7 +257,7 @@ TEST_F(NodeCapturesTest, RunsOneCapturePerJobAtATime) {
 }
 
 TEST_F(NodeCapturesTest, RequestQueueIsLimited) {
-  Ask("first");
+  RequestCapture("first");
   for (size_t i = 0; i < NodeCaptures::kWaiting + 5; ++i)
     captures_.Request({Cat("w", i),
                        "job-1",
@@ -269,7 +270,7 @@ TEST_F(NodeCapturesTest, RequestQueueIsLimited) {
 
 TEST_F(NodeCapturesTest, InvalidAnswersAreIgnored) {
   AddRank(1);
-  Ask();
+  RequestCapture();
   Answer(11, AnswerOf(1, "mine (b.py:2)"));
   Answer(11, AnswerOf(1, "again (b.py:2)"));  // duplicate answer
   Answer(11, AnswerOf(2, "early (b.py:2)"));  // this sample was not requested yet
@@ -305,7 +306,7 @@ TEST_F(NodeCapturesTest, InvalidAnswersAreIgnored) {
 }
 
 TEST_F(NodeCapturesTest, StateIsKeptUntilRankEntersNextStep) {
-  Ask();
+  RequestCapture();
   Step(kCaptureGapNs);
   Step(NodeCaptures::kAnswerNs);
   const std::pair<int64_t, CaptureState> blocked = {0, CaptureState::kBlocked};

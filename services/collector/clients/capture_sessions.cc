@@ -66,7 +66,7 @@ StatusOr<ClientSessions::Answer> ClientSessions::OnAskCapture(const Peer& peer,
   request.id = StableHashHex(Cat("ask\xff", options_.node, "\xff", job, "\xff", clock_.WallNs(),
                                  "\xff", clock_.MonotonicNs()));
   answer.mutable_asked()->set_id(request.id);
-  if (const Status asked = captures_->Ask(std::move(request)); !asked.ok()) {
+  if (const Status asked = captures_->RequestCapture(std::move(request)); !asked.ok()) {
     answer.mutable_asked()->clear_id();
     answer.mutable_asked()->set_error(std::string(ToStd(asked.message())));
   }

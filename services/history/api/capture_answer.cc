@@ -32,7 +32,7 @@ Answer AskCapture(const ApiCall& call) {
   request.job = job->id;
   request.principal = "act";
   request.expires = EventTime::FromNs(call.options.clock->WallNs() + kExpiresNs);
-  ASSIGN_OR_RETURN(const std::string id, call.options.captures->Ask(std::move(request)));
+  ASSIGN_OR_RETURN(const std::string id, call.options.captures->RequestCapture(std::move(request)));
   JsonWriter out;
   out.BeginObject();
   TextField("request", id, &out);

@@ -93,7 +93,7 @@ Status CollectorRole::Start(const Config& config) {
     capture_bridge_->Deliver(capture);
   };
   options.ask_capture = [this](const CaptureRequest& request) {
-    return capture_bridge_->Ask(request);
+    return capture_bridge_->RequestCapture(request);
   };
   ASSIGN_OR_RETURN(collector_, collector::Collector::Create(options, *clock_, appender_.get()));
   RETURN_IF_ERROR(collector_->Start());
