@@ -95,7 +95,7 @@ class UnconfirmedLog final : public Log {
 
 class ExecutorRecoveryTest : public ExecutorTest {
  protected:
-  void RunUnsure() {
+  void RunUnconfirmed() {
     auto executor = Executor::Make(&clock_, &unconfirmed_, &processes_, Options());
     ASSERT_TRUE(executor.ok()) << executor.status();
     executor_ = *std::move(executor);
@@ -108,7 +108,7 @@ class ExecutorRecoveryTest : public ExecutorTest {
 
 TEST_F(ExecutorRecoveryTest, LostDecision_IsRepeated) {
   processes_.Run(17, 170);
-  RunUnsure();
+  RunUnconfirmed();
   unconfirmed_.Next(ActionEventType::kDecided, CommitResult::kLost);
   Publish(Issue("j", 17));
   Pass([&] { return executor_->counters().failed_commits.value() == 1; });
@@ -122,7 +122,7 @@ TEST_F(ExecutorRecoveryTest, LostDecision_IsRepeated) {
 
 TEST_F(ExecutorRecoveryTest, CommittedDecision_IsExecutedOnce) {
   processes_.Run(17, 170);
-  RunUnsure();
+  RunUnconfirmed();
   unconfirmed_.Next(ActionEventType::kDecided, CommitResult::kKept);
   processes_.before_signal = [&] { EXPECT_EQ(Kinds(), std::vector<std::string>{"decided live"}); };
   Publish(Issue("j", 17));
@@ -138,7 +138,7 @@ TEST_F(ExecutorRecoveryTest, CommittedDecision_IsExecutedOnce) {
 
 TEST_F(ExecutorRecoveryTest, CommittedDecision_IssueEnded_IsNotExecuted) {
   processes_.Run(17, 170);
-  RunUnsure();
+  RunUnconfirmed();
   unconfirmed_.Next(ActionEventType::kDecided, CommitResult::kKept);
   unconfirmed_.before_open = [&] { Publish(Issue("j", 17, 2, EventType::kIssueResolved)); };
   Publish(Issue("j", 17));
@@ -152,7 +152,7 @@ TEST_F(ExecutorRecoveryTest, OutcomeIsRecordedOnce) {
   for (const CommitResult fate : {CommitResult::kLost, CommitResult::kKept}) {
     const int64_t pid = fate == CommitResult::kLost ? 17 : 18;
     processes_.Run(pid, static_cast<uint64_t>(pid) * 10);
-    if (executor_ == nullptr) RunUnsure();
+    if (executor_ == nullptr) RunUnconfirmed();
     unconfirmed_.Next(ActionEventType::kDone, fate);
     const size_t before = Actions().size();
     Publish(Issue(Cat("j", pid), pid));
@@ -170,7 +170,7 @@ TEST_F(ExecutorRecoveryTest, OutcomeIsRecordedOnce) {
 
 TEST_F(ExecutorRecoveryTest, HealthReportsPausedPartition) {
   processes_.Run(17, 170);
-  RunUnsure();
+  RunUnconfirmed();
   unconfirmed_.Next(ActionEventType::kDecided, CommitResult::kLost);
   unconfirmed_.failed_opens = 3;
   Publish(Issue("j", 17));
@@ -186,7 +186,7 @@ TEST_F(ExecutorRecoveryTest, HealthReportsPausedPartition) {
 // its commit.
 TEST_F(ExecutorRecoveryTest, DecisionOfAnotherExecutor_IsNotRepeated) {
   processes_.Run(17, 170);
-  RunUnsure();
+  RunUnconfirmed();
   FakeProcesses others;
   others.Run(17, 170);
   std::unique_ptr<Executor> other;
