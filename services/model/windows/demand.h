@@ -1,5 +1,4 @@
-// Demand of a compiled program for stored samples, and the view through which evaluation reads
-// them.
+// A compiled program's demand for stored samples, and the view through which evaluation reads them.
 //
 // The plan defines the demands, and services/window incrementally maintains exactly the required
 // state. rules/eval reads one column per demand and tick, with one virtual call per column instead
@@ -23,12 +22,12 @@ namespace pitwall {
 enum class WindowKind {
   kInstant,  // the newest sample at or before the tick, if within look-back and not stale
   kTime,     // all samples in (tick - offset - range, tick - offset]
-  // The last N samples since the series appeared. A stale marker or a gap of at least the look-back
-  // ends the series.
+  // The last N samples since the series appeared. A stale marker or a gap at least as long as the
+  // look-back ends the series.
   kSamples,
   kAttempt,  // all samples since the start of the attempt
-  // The first N non-NaN samples of the attempt, after skipping `skip`. Empty until there are N
-  // samples.
+  // The first N non-NaN samples of the attempt, after skipping `skip` samples. Empty until there
+  // are N samples.
   kFirst,
 };
 
@@ -40,13 +39,12 @@ struct Demand {
   int64_t range = 0;   // in position units; kSamples, kFirst: number of samples; 0 for kInstant
   int64_t skip = 0;    // kFirst only
   int64_t offset = 0;  // >= 0
-  // Interval of the group. Ticks are multiples of the interval, so panes are gcd(interval, range,
-  // offset) long.
+  // Evaluation interval of the group. It determines the panes (pane_grid.h).
   int64_t interval = 0;
   int64_t lookback = 0;    // kInstant, kSamples, and kShare only
   bool align_job = false;  // ticks and panes are aligned to the job's origin instead of the epoch
   // Canonical text of the function's scalar arguments, or "". The arguments are passed to each
-  // read. Columns with different arguments are different columns over the same window.
+  // read. Different arguments give different columns over the same window.
   std::string arguments;
 
   // Returns the key without the function. Demands with equal window keys can share panes.
@@ -54,8 +52,8 @@ struct Demand {
   std::string Key(const Selector& s) const;
 };
 
-// Clock of the samples. Time clock: every sample, at its time. Step clock: samples with a step of
-// `mode`, at their step.
+// Clock that positions the samples. Time clock: all samples, at their times. Step clock: samples
+// with a step of `mode`, at their steps.
 struct ClockSpec {
   bool step = false;
   std::string mode;  // step clock only
@@ -70,7 +68,7 @@ struct DemandSet {
   std::vector<Demand> demands;
 };
 
-// Returns the number of values per series that a read with this number of arguments returns.
+// Returns the number of values per series in a read with this many arguments.
 inline size_t ValuesPerSeries(WindowFunction function, size_t arguments) {
   return function == WindowFunction::kHistogram ? arguments + 1 : 1;
 }
@@ -87,7 +85,7 @@ struct Column {
 class ColumnView {
  public:
   virtual ~ColumnView() = default;
-  // Returns a number that increases with every change of Series(selector). Bindings from another
+  // Returns a number that increases with every change to Series(selector). Bindings from another
   // generation are invalid.
   virtual uint64_t Generation(uint32_t selector) const = 0;
   // Returns all series in the store that match the selector, even those not present at the tick, in

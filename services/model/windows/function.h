@@ -13,7 +13,7 @@ enum class WindowFunction {
 #include "services/model/windows/functions.inc"
 };
 
-// Functions of whole instant vectors or scalars. (Functions over windows are demands.)
+// Functions on instant vectors or scalars. (Functions over windows are demands.)
 enum class FunctionId : uint32_t {
 #define PITWALL_FUNCTION_OF_EACH(id, ...) id,
 #define PITWALL_FUNCTION_OF_ALL(id, ...) id,

@@ -108,7 +108,7 @@ struct FunctionRow {
   Buckets buckets = Buckets::kKeeps;
   bool together = false;  // elements that differ only in `le` are combined
   CostRow cost = {};
-  // Texts for extensions to PromQL: the line in docs/functions.md and its cost class. Empty for
+  // Texts for extensions to PromQL: the summary in docs/functions.md and the cost class. Empty for
   // PromQL functions.
   std::string_view summary = "";
   std::string_view cost_class = "";

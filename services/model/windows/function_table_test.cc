@@ -22,7 +22,8 @@ std::string TextOfFile(const std::string& path) {
   return text.str();
 }
 
-// Snapshots and rule sets contain these numbers, so a new row must be added at the end of its kind.
+// Snapshots and rule sets contain these numbers, so new rows must be added after the existing rows
+// of their kind.
 TEST(FunctionTable, NumbersAreStable) {
   EXPECT_EQ(static_cast<int>(WindowFunction::kLast), 0);
   EXPECT_EQ(static_cast<int>(WindowFunction::kSum), 2);
@@ -80,8 +81,9 @@ TEST(FunctionTable, ChecksArgumentBounds) {
   EXPECT_FALSE(whole.Holds(2.5) || whole.Holds(4) || whole.Holds(0));
 }
 
-// docs/functions.md must have one section and one line in its first table for each extension, and
-// docs/promql.md must have one line. Both texts of the line must match the table.
+// For each extension, docs/functions.md must have a section and a table row, and docs/promql.md
+// must have a table row. The summary and cost class in docs/functions.md must match the function
+// table.
 TEST(FunctionTable, DocumentationMatchesTable) {
   const std::string functions = TextOfFile("docs/functions.md");
   const std::string promql = TextOfFile("docs/promql.md");

@@ -4,7 +4,7 @@
 // Windows end at the ticks minus the offset, one interval apart, and start one range earlier. If
 // the interval divides the range, starts and ends fall on the same cuts. Otherwise, each interval
 // has two panes (S. Krishnamurthy et al., "On-the-fly sharing for streamed aggregation", 2006),
-// regardless of the window's length. All cuts are absolute multiples.
+// regardless of the window's length. All cuts are at fixed offsets from multiples of the interval.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ inline constexpr Duration FloorMod(Duration a, Duration b) {
   return Duration::Nanos(FloorMod(a.ns(), b.ns()));
 }
 
-// Number of a pane in a grid.
+// Index of a pane in a grid.
 using PaneIndex = StrongInteger<struct PaneIndexTag>;
 inline constexpr int64_t FloorDiv(PaneIndex a, int64_t b) { return FloorDiv(a.value(), b); }
 inline constexpr int64_t FloorMod(PaneIndex a, int64_t b) { return FloorMod(a.value(), b); }

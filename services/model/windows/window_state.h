@@ -52,10 +52,10 @@ struct WindowState {
   WindowStorage storage = WindowStorage::kNewest;
   int64_t fields = 0;  // 8-byte cells per partial
   bool timed = false;  // partials contain positions
-  // Costs in nanoseconds for one series, from the table "Each function" of docs/performance.md: the
-  // maximum of 60 and 600 samples. `sample`: inserting into the window. `read`: computing a result.
-  // `walk`: per read, for each sample in the window (for the family "samples", the function's own
-  // cost in CostRow applies).
+  // Costs in nanoseconds for one series, from the section "Each function" of docs/performance.md:
+  // the higher of the values for 60 and 600 samples. `sample`: inserting into the window. `read`:
+  // computing a result. `walk`: per read, for each sample in the window (for the family "samples",
+  // the function's own cost in CostRow applies).
   double sample_ns = 0, read_ns = 0, walk_ns = 0;
 };
 
@@ -102,7 +102,7 @@ inline bool KeepsSamples(const WindowState& state) {
          state.storage == WindowStorage::kSamples || state.storage == WindowStorage::kFrozen;
 }
 
-// Returns the estimated bytes for one series. `panes`: panes of the window and its offset
+// Returns the estimated bytes for one series. `panes`: panes in the window and its offset
 // (WindowShape). `samples`: samples in the window and its offset. Excludes the state shared by all
 // windows of a series (its labels and indexes, about 300 bytes). Rows have little spare capacity.
 // Lists of samples may use up to twice their size. Older panes of long windows are packed, to a
