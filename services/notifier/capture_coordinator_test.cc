@@ -102,7 +102,7 @@ TEST_F(CaptureCoordinatorTest, RulesRequestOneCapturePerJobPerMinute) {
   coordinator_->OnEvent(Found("j", "p/g/C"));
   Turn();
   EXPECT_EQ(Requests().size(), 3u);
-  // The request of another notifier for the same event has the same ID.
+  // Another notifier's request for the same event has the same ID.
   CaptureCoordinator twin(&clock_, &log_);
   twin.OnEvent(Found("j"));
   ASSERT_TRUE(twin.Start(nullptr).ok());

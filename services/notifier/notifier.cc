@@ -286,8 +286,8 @@ class TopicNotifier final : public Notifier {
     while (!stop_) {
       records.clear();
       Status polled;
-      // If the last FollowReplaced failed after the reader moved back, it must succeed before the
-      // next Poll. Otherwise, the replaced log would not be detected.
+      // If the last call to FollowReplaced failed after the reader moved back, it must succeed
+      // before the next Poll. Otherwise, the replaced log would not be detected.
       if (tail->reader->position() >= before) {
         before = tail->reader->position();
         polled = tail->reader->Poll(kPollRecords, kPollBytes, kPoll, &records);

@@ -43,7 +43,7 @@ struct NotifierOptions {
   int64_t ended_age_ns =
       int64_t{24} * 3600 *
       kNanosPerSecond;  // maximum age of an ended issue in event time, relative to the newest event
-  // Event time after which an open issue without further events is dropped and counted.
+  // An open issue that has had no events for this long (in event time) is dropped and counted.
   int64_t open_age_ns = int64_t{7} * 24 * 3600 * kNanosPerSecond;
   size_t max_events_per_issue = 64;
   // Maximum number of events across all issues. Above this limit, an issue keeps only its first and

@@ -26,7 +26,7 @@ class ActionPosition {
   bool IsPast(const IssueActions::Act& act) const {
     return act.offset < next_[static_cast<size_t>(act.partition)];
   }
-  // Passes new actions to `send` and moves the position after them. Stops at the first action for
+  // Passes new actions to `send` and moves the position past them. Stops at the first action for
   // which `send` returns false.
   void Advance(const std::function<bool(const IssueActions::Act&)>& send);
 

@@ -35,7 +35,7 @@ class DeliveryOutcomes {
   // Moves the entry to the dead-letter topic, or postpones it if the log does not accept it.
   void GiveUp(DeliveryQueue::Entry* entry, const FeedItem& item, const Verdict& verdict,
               int64_t now_ns);
-  // Logs an error that an operator must resolve. Repeated errors are not logged.
+  // Logs an error that an operator must resolve, unless it equals the last logged error.
   void LogOnce(std::string_view error, std::string_view consequence);
 
   const std::string kind_;

@@ -68,7 +68,7 @@ class DeliveryQueue {
 
   bool breaker_open() const { return failures_ >= options_.retry.breaker_failures; }
 
-  // Maximum number of times that a working receiver may reject one event.
+  // Number of rejections after which the queue gives up on an event.
   static constexpr int kMaxRejections = 5;
   // Pause after an authentication failure, because servers lock out clients that repeatedly send a
   // wrong password.

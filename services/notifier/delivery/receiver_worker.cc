@@ -75,7 +75,7 @@ Status ReceiverWorker::Open(const Positions& begin) {
       clock_, log_, std::string(options_.receiver->kind()), options.name, queue_.get(),
       selection_.get(), &position_, &report_);
   RETURN_IF_ERROR(actions_.Open(options.from_start));
-  // Issues with executor actions before the stored position remain exempt.
+  // Issues with executor actions before the stored position remain exempt from inhibition.
   for (const IssueActions::Act& act : sources_.acted->Since({})) {
     if (act.first && actions_.IsPast(act)) selection_->RememberActed(act.action->issue);
   }

@@ -127,7 +127,7 @@ TEST(NotificationRecordsOf, IncidentOfSeveralJobs_HasRecordPerJob) {
   EXPECT_THAT(records[1].issues, ElementsAre("b1"));
   EXPECT_EQ(records[0].what, "ended");
   EXPECT_NE(records[0].id, records[1].id);
-  // If a notification is resent after a crash, the new record has the same ID. The record of a
+  // If a notification is resent after a crash, the new record has the same ID. A record of a
   // failure has a different ID.
   EXPECT_EQ(NotificationRecordsOf(item, "team", "slack", "", 9)[0].id, records[0].id);
   EXPECT_NE(NotificationRecordsOf(item, "team", "slack", "status 404", 7)[0].id, records[0].id);

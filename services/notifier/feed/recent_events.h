@@ -1,4 +1,4 @@
-// In-memory window of the newest events of the topic, for live followers.
+// In-memory window of the topic's newest events, for live followers.
 #pragma once
 
 #include <cstdint>
@@ -46,7 +46,7 @@ class RecentEvents {
   void Restart(int32_t p, int64_t offset);
   // Returns the number of times that Restart was called for the partition.
   uint64_t Epoch(int32_t p) const;
-  // Adds the events found in the records before `next_offset`. Wakes all listeners.
+  // Adds the events from the records before `next_offset`. Wakes all listeners.
   void Add(int32_t p, std::vector<FeedItem> items, int64_t next_offset);
 
   enum class Place { kServed, kBehind };

@@ -20,10 +20,10 @@ class TopicCursor {
  public:
   TopicCursor(Log* log, const RecentEvents* window, std::string topic, Positions positions);
 
-  // Appends at most `max` (> 0) further events and advances the cursor. If no events were appended,
-  // check caught_up(). Waits at most `kHistoryPoll` for the log. DataLoss: events before the new
-  // position were deleted, and the next call continues after them. FailedPrecondition: the log of
-  // partition reset() was replaced. Call Rebase before the next call.
+  // Appends at most `max` (> 0) events and advances the cursor. If no events were appended, check
+  // caught_up(). Waits at most `kHistoryPoll` for the log. DataLoss: events before the new position
+  // were deleted, and the next call continues after them. FailedPrecondition: the log of partition
+  // reset() was replaced. Call Rebase before the next call.
   Status Next(size_t max, std::vector<FeedItem>* out);
 
   // Valid only after a call to Next that appended no events. Returns true if no more events are

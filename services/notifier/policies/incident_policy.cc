@@ -73,8 +73,8 @@ void IncidentPolicy::Feed(FeedItem item, std::vector<FeedItem>* send) {
 
 void IncidentPolicy::Apply(const IssueEventPtr& event, Tick* tick) {
   const IncidentTable::Change change = incidents_.Add(event);
-  // The first update of an issue contains the capture that its rule requested. Often, the update
-  // has no other changes.
+  // If the rule requested a capture, the issue's first update contains the capture, often without
+  // other changes.
   if (change.incident->notified && change.previous != nullptr &&
       !change.previous->capture.empty() && event->type == EventType::kIssueUpdated)
     tick->waiting.insert(change.key);

@@ -1,10 +1,10 @@
 // Notifications per incident instead of per issue. The policy sends a notice when an incident is
 // found and when it has ended. In between, the policy sends at most one notice per minute, and only
-// if the root cause changed, the severity increased, or the number of issues doubled since the last
-// notice.
+// if the root cause has changed, the severity has increased, or the number of issues has doubled
+// since the last notice.
 //
-// The state is a function of the topic's events in order, so a restart that rereads the recent
-// events reaches the same state:
+// The state is a function of the topic's events in order, so a restarted notifier that rereads the
+// recent events reaches the same state:
 //  * Events of one job with the same time belong together. A notice is created after the last of
 //    these events.
 //  * All times are event times. The time of a delayed notice is the end of its minute. It is sent
@@ -39,8 +39,8 @@ namespace pitwall::notifier {
 class IncidentPolicy final : public NotificationPolicy {
  public:
   static constexpr int64_t kMinUpdateNs = 60 * kNanosPerSecond;
-  // Maximum number of issues in an incident. Above this limit, the incident sends an update
-  // regardless of the minimum interval and drops its ended issues.
+  // Maximum number of issues in an incident. Above this limit, the policy sends an update
+  // regardless of the minimum interval and drops the incident's ended issues.
   static constexpr size_t kMaxIssues = 2'000;
 
   // `options` defines the severities and the types. At least one issue of an incident must have one
@@ -90,7 +90,7 @@ class IncidentPolicy final : public NotificationPolicy {
   int64_t SilencedUntil(const Incident& incident, int64_t time_ns, bool ended_too = false) const;
   // Recomputes the end times of the silences as of `time_ns` if silences were added or ended.
   void RefreshSilenced(Tick* tick, int64_t time_ns) const;
-  // Sends the incidents that are no longer silenced at `time_ns`.
+  // Sends notices about the incidents that are no longer silenced at `time_ns`.
   void FlushSilenced(Tick* tick, int64_t time_ns, int64_t offset, std::vector<FeedItem>* send);
   void Decide(Tick* tick, std::vector<FeedItem>* send);
   // Returns true if the incident has ended and was dropped.

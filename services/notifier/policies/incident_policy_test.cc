@@ -279,7 +279,7 @@ TEST_F(IncidentPolicyTest, DropsOldIncidents) {
     EXPECT_LE(few.incidents(), 10u);
   }
   EXPECT_EQ(sent.size(), 100u);
-  // An incident with too many issues sends a notice and then drops its ended issues.
+  // If an incident has too many issues, the policy sends a notice and then drops the ended issues.
   sent.clear();
   IncidentPolicy one(options_, nullptr, 1'000'000);
   const size_t count = 2 * IncidentPolicy::kMaxIssues + 100;
@@ -305,8 +305,8 @@ TEST_F(IncidentPolicyTest, DropsOldIncidents) {
   }
 }
 
-// Property: with random events and restarts, each incident is found and ended exactly once, its
-// updates are at least a minute apart, and each issue appears in a notice.
+// Property: with random events and restarts, each incident has exactly one found notice and one end
+// notice, its updates are at least a minute apart, and each issue appears in a notice.
 TEST_F(IncidentPolicyTest, RandomRestartsDoNotRepeatIncidents) {
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     std::mt19937_64 random(seed);

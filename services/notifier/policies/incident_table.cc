@@ -12,7 +12,8 @@ namespace pitwall::notifier {
 IncidentTable::IncidentTable(size_t max_issues) : max_issues_(std::max<size_t>(1, max_issues)) {}
 
 std::string IncidentTable::KeyOf(const IssueEvent& event, const std::string& issue_id) const {
-  // An issue that exceeds the engine's limit has no incident, so it forms its own.
+  // The engine assigns no incident to issues above its limit, so each of them forms its own
+  // incident.
   const std::string& id = event.incident.empty() ? issue_id : event.incident;
   if (const auto alias = aliases_.find(id); alias != aliases_.end()) return alias->second;
   if (id != issue_id || event.labels.Get("scope") != "node" || !event.labels.Has("node")) return id;

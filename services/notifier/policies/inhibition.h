@@ -1,8 +1,8 @@
 // Notification inhibition: suppresses issues whose root cause is open and was sent to the receiver.
 // This is similar to inhibition in Alertmanager, but uses the root causes that the engine found.
 //
-// The state is a function of the topic's events in order, so a restart that rereads the recent
-// events reaches the same state:
+// The state is a function of the topic's events in order, so a restarted notifier that rereads the
+// recent events reaches the same state:
 //  * An issue found while its root cause is open is suppressed. If the cause ends first, the first
 //    and the newest of the suppressed events are sent with their original IDs.
 //  * If an issue was sent before its cause was found, its end is always sent.

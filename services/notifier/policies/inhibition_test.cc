@@ -72,7 +72,8 @@ class Receiver {
     if (cause != std::string::npos) e.root_cause = Id(word.substr(cause + 1));
     return std::make_shared<const IssueEvent>(std::move(e));
   }
-  // For an issue that has not been found yet, returns its ID if it is found at time 100.
+  // Returns the issue's ID. For an issue that has not been found yet, assumes that it will be found
+  // at time 100.
   std::string Id(const std::string& name) const {
     const auto at = ids_.find(name);
     return at == ids_.end() ? MakeEvent("job", name, 1, EventType::kIssueFound,

@@ -49,8 +49,7 @@ class NotificationPolicy {
   // Restores an executor action that was sent before a restart.
   virtual void RememberActed(const std::string& /*issue*/) {}
 
-  // Marks the receiver as new. A new receiver has received none of the partition's events fed so
-  // far.
+  // Marks the receiver as new: it has received none of the partition's events that have been fed.
   virtual void BeginReceiver(int32_t /*partition*/) {}
 
   // For state-based receivers: returns the newest events of the issues in the item.

@@ -10,7 +10,7 @@
 
 namespace pitwall::notifier {
 
-// Passes the items that `inner` sends to Pass, and tracks the newest offset of each partition.
+// Calls Pass with the items that `inner` sends, and tracks the newest offset of each partition.
 // Items that are sent without a new event get the newest offset, so that earlier records still
 // count as delivered. Not thread-safe.
 class PolicyDecorator : public NotificationPolicy {
@@ -31,7 +31,7 @@ class PolicyDecorator : public NotificationPolicy {
   virtual void Pass(std::vector<FeedItem> items, std::vector<FeedItem>* send) = 0;
   // Passes on the items from `inner` that are due by `wall_ns`.
   void PassDue(int32_t partition, int64_t wall_ns, std::vector<FeedItem>* send);
-  // Returns the newest offset of the partition, or 0 if no event of the partition was fed.
+  // Returns the newest offset of the partition, or 0 if no event of the partition has been fed.
   int64_t NewestOf(int32_t partition) const;
 
   const std::unique_ptr<NotificationPolicy> inner_;

@@ -15,15 +15,15 @@ namespace pitwall::notifier {
 
 struct ResendPolicyOptions {
   int64_t resend_ns = 60 * kNanosPerSecond;
-  // Time for which an issue that ended without being cleared stays active (alertmanager.h).
+  // How long an issue stays active after it ended without being cleared (alertmanager.h).
   int64_t hold_ended_ns = int64_t{3600} * kNanosPerSecond;
-  // Time for which ends are resent, so that a receiver that was down also gets them.
+  // How long ends are resent, so that a receiver that was down also gets them.
   int64_t repeat_ends_ns = int64_t{15} * 60 * kNanosPerSecond;
   size_t max_issues = 20'000;
   size_t batch = 100;  // maximum number of issues per reminder
 };
 
-// Resend policy for one receiver: sends the items from `inner` and reminders of their issues. At
+// Resend policy for one receiver: sends the items from `inner` and reminders about their issues. At
 // most one reminder is in flight. A failed reminder is not retried, because another reminder
 // follows. After a restart, every issue is due immediately. Not thread-safe.
 class ResendPolicy final : public PolicyDecorator {

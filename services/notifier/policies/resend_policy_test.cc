@@ -1,4 +1,4 @@
-// Tests for reminders about open issues and for silences of individual events.
+// Tests for reminders about open issues and for silences for individual events.
 #include "services/notifier/policies/resend_policy.h"
 
 #include <gmock/gmock.h>

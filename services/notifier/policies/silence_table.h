@@ -1,4 +1,4 @@
-// Silences of all receivers, stored in the topic pitwall.silences. Each silence is a record keyed
+// Silences for all receivers, stored in the topic pitwall.silences. Each silence is a record keyed
 // by its ID. Silences therefore survive restarts and apply to every notifier that uses the log.
 #pragma once
 

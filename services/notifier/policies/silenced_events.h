@@ -41,7 +41,7 @@ class SilencedEvents final : public PolicyDecorator {
   };
   void Pass(std::vector<FeedItem> items, std::vector<FeedItem>* send) override;
   void PassOne(FeedItem item, std::vector<FeedItem>* send);
-  // Recomputes the end times after silences were added or have ended.
+  // Recomputes the end times after silences were added or ended.
   void Refresh() const;
   void Release(Issue issue, int64_t offset, std::vector<FeedItem>* send);
   void RememberSent(const std::string& id);

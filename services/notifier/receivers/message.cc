@@ -19,7 +19,7 @@ std::string TimeText(int64_t unix_ns) {
   return absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", absl::FromUnixNanos(unix_ns), absl::UTCTimeZone());
 }
 
-// The evidence of a folded issue contains its ranks, leading rank first.
+// Returns the issue's label. For a folded issue, the ranks are in the evidence, leading rank first.
 std::string LabelOf(const IssueEvent& event, std::string_view name) {
   if (event.labels.Has(name)) return std::string(event.labels.Get(name));
   for (const Evidence& evidence : event.evidence) {

@@ -20,7 +20,7 @@ bool Ascii(std::string_view text) {
 }
 
 // Encodes text as =?UTF-8?B?…?= words that contain only whole characters. Each word encodes at most
-// 39 bytes and is at most 64 bytes long with its delimiters.
+// 39 bytes and is at most 64 bytes long, including its delimiters.
 std::string EncodedWords(std::string_view text, size_t used) {
   std::string out;
   size_t line = used;
@@ -77,7 +77,7 @@ StatusOr<MailAddress> ParseMailAddress(std::string_view text) {
 
 std::string HeaderText(std::string_view text, size_t used) {
   const std::string line = OneLineText(text);
-  // A mail client would decode text that looks like an encoded word.
+  // Text that looks like an encoded word must be encoded, because mail clients would decode it.
   if (!Ascii(line) || line.find("=?") != std::string::npos) return EncodedWords(line, used);
   std::string out;
   size_t column = used;

@@ -21,7 +21,7 @@ StatusOr<MailAddress> ParseMailAddress(std::string_view text);
 
 // Returns a header's encoded text. Control characters become spaces, non-ASCII text becomes encoded
 // words (RFC 2047), and lines are folded at 76 bytes. `used` is the number of bytes that precede
-// the text in its line ("Subject: ").
+// the text on its line ("Subject: ").
 std::string HeaderText(std::string_view text, size_t used);
 std::string HeaderAddress(const MailAddress& address, size_t used);
 // Returns quoted-printable text in lines of at most 76 bytes that end with CRLF.

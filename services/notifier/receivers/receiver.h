@@ -62,8 +62,8 @@ class Receiver {
   virtual std::string_view kind() const = 0;  // "webhook", "slack", …
   // Returns the receiver's address in readable form, without secrets.
   virtual std::string target() const = 0;
-  // Returns the receiver's identity. It changes if another receiver gets the same name. A receiver
-  // that is gone stays disabled until its identity changes.
+  // Returns the receiver's identity. It changes if the name is assigned to another receiver. A
+  // receiver that is gone stays disabled until its identity changes.
   virtual std::string identity() const = 0;
   // Returns InvalidArgument if the delivery cannot be rendered. The delivery then goes to the
   // dead-letter topic.

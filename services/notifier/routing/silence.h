@@ -36,8 +36,8 @@ StatusOr<Silence> DecodeSilence(std::string_view json);
 // or if the silence ends before it starts.
 Status CheckSilence(const Silence& silence);
 
-// Thread-safe. Keeps ended silences for `kKeepNs`, so that a restart can determine which events
-// were suppressed.
+// Thread-safe. Keeps ended silences for `kKeepNs`, so that a restarted notifier can determine which
+// events were suppressed.
 class SilenceSet {
  public:
   static constexpr size_t kMaxSilences = 1'000;  // does not count ended silences
