@@ -1,7 +1,7 @@
 // Rewrite of `@` modifiers and negative offsets in backtest rules. Because all samples are
 // available, values that a live rule cannot know are computed in advance. The rewrite replaces the
-// affected sub-expressions with selectors of generated series, which are fed to the engine together
-// with the recorded series:
+// affected sub-expressions with selectors for generated series, which are fed to the engine
+// together with the recorded series:
 //
 // * `x offset -5m`, with or without a window: a copy of x in which each sample is 5m earlier. At
 //   any tick, windows and look-back on the copy contain the samples that x has 5m after the tick.

@@ -22,8 +22,8 @@ Status AppendValues(std::string_view item, std::vector<std::optional<double>>* v
 
 // Removes the suffix `xn` from `item` and returns n. Returns nullopt if `item` has no such suffix.
 StatusOr<std::optional<size_t>> CutCount(std::string_view* item);
-// Returns the position of the sign between start and step, or npos. Ignores a sign at the first
-// character or in an exponent.
+// Returns the position of the sign between start and step, or npos. Ignores a sign that is the
+// first character or part of an exponent.
 size_t StepSign(std::string_view item);
 
 }  // namespace pitwall::offline

@@ -241,8 +241,8 @@ std::vector<Cell> BuildFeeds(const Recording& recording,
     if (feeds[series.job] == nullptr) continue;
     JobInput*& input = inputs[{series.job, series.input}];
     if (input == nullptr) {
-      // The number makes the source names sort in input order. If two inputs have a value for the
-      // same series and time, the first input wins.
+      // The number prefix makes the source names sort in input order. If two inputs have a value
+      // for the same series and time, the first input wins.
       std::string number = std::to_string(series.input);
       number.insert(0, 6 - std::min<size_t>(number.size(), 6), '0');
       input = feeds[series.job]->AddInput(Cat(number, " ", recording.inputs()[series.input]));

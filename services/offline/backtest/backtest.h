@@ -4,8 +4,8 @@
 // In each of its jobs, an input acts as one source that has lateness 0 and is never idle. The
 // source promises each time that has been read completely, and each step that all of its ranks
 // (label `rank`) have completed. A job starts with its first sample (or at `start`, if that is
-// later), and the job's watermark ends with the last sample. The job's state is freed at that
-// point, so memory usage depends only on the number of overlapping jobs.
+// later), and the job's watermark stops at the last sample. The job's state is freed at that point,
+// so memory usage depends only on the number of overlapping jobs.
 #pragma once
 
 #include <cstdint>

@@ -279,8 +279,8 @@ TEST_F(RuleTest, FuzzyCompareToleratesOneBit) {
   EXPECT_EQ(Run({Write("test.yaml", text)}), 1);
 }
 
-// The file contains rules of both scopes on train_loss, and one rule on a series that does not
-// belong to an attempt.
+// The train_loss rules cover both scopes. The other rule reads a series that does not belong to an
+// attempt.
 constexpr char kAttemptRules[] = R"(groups:
 - name: g
   rules:
