@@ -12,8 +12,8 @@
 
 namespace pitwall::processor {
 
-// Summary of all jobs with a snapshot: the number of jobs, and an order-independent sum of the
-// hashes of each job and the offset S of its newest snapshot.
+// Summary of all jobs with a snapshot: the number of jobs, and an order-independent sum of one hash
+// per job. The hash covers the job ID and the offset S of its newest snapshot.
 struct SnapshotSum {
   uint64_t jobs = 0;
   uint64_t digest = 0;

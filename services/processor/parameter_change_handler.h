@@ -34,7 +34,7 @@ struct ParameterChangeOptions {
   int64_t read_back = 1000;    // records to read from each pitwall.actions partition at startup
   size_t max_waiting = 256;    // maximum number of pending requests
   size_t max_answered = 8192;  // maximum number of answered requests kept in memory
-  // Retention of a job's parameters after the job ends. A value of 0 or less means forever.
+  // How long a job's parameters are kept after the job ends. A value of 0 or less means forever.
   Duration keep = Duration::Days(7);
 };
 

@@ -245,8 +245,8 @@ TEST_F(ParameterChangeHandlerTest, ChangeSurvivesRestartAndReload) {
   EXPECT_THAT(Answers("request-2"), ElementsAre("done: limit of p/g/High: 2 -> 1"));
 }
 
-// The rule files remain valid without the rule. The user-set value applies again when the rule is
-// added back.
+// The rule files remain valid without the rule. The user-set value takes effect again when the rule
+// is added back.
 TEST_F(ParameterChangeHandlerTest, ParameterOfRemovedRule_IsIgnored) {
   Run(3);
   Ask(2);

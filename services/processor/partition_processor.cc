@@ -72,7 +72,7 @@ std::string PartitionProcessor::Metadata(const SnapshotSum& snapshots) const {
 Status PartitionProcessor::PollInput(Duration timeout) {
   const MonotonicTime now = clock_->Monotonic();
   Duration wait = timeout;
-  // A pending commit shortens the wait. The wait could be long while ticks are paused.
+  // A pending commit shortens the wait, which could otherwise be long while ticks are paused.
   if (commits_.Pending(input_.next_offset()))
     wait = std::min(wait, commits_.last_commit() + options_.commit_interval - now);
   if (options_.clock_ticks) wait = std::min(wait, end_.NextProbe(options_.tick_interval) - now);
@@ -241,7 +241,7 @@ void PartitionProcessor::Publish() {
   stats.paused = memory_.paused();
   stats.recovering = replay_.Suppresses(input_.next_offset());
   stats.rule_set_hash = shard_->rule_sets().hash();
-  // While old records are replayed, job states are old too.
+  // While old records are replayed, the job states are outdated.
   WatchedJobs watched;
   if (!stats.recovering) watched = Inspect(shared_.watch(), *shard_);
   shared_.Publish(std::move(stats), std::move(watched));

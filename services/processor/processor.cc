@@ -114,8 +114,7 @@ void Processor::Run(Worker* worker) {
     Fail(worker, std::string(ToStd(status.message())));
     if (absl::IsAborted(status)) {
       worker->standby = true;
-      // If this worker owned the partition for a long time, the next conflict starts again with the
-      // initial short wait.
+      // If this worker owned the partition for a long time, the wait is reset to its initial value.
       if (clock_->Monotonic() - since > options_.fenced_wait_most)
         fenced_wait = options_.fenced_wait;
       StandBy(worker, &fenced_wait);

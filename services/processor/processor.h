@@ -27,7 +27,7 @@ struct ProcessorOptions {
   // Initial wait of a fenced owner. The wait doubles after each conflict, up to the maximum.
   Duration fenced_wait = Duration::Seconds(2);
   Duration fenced_wait_most = Duration::Minutes(5);
-  // A fenced owner takes over after this long without commits by the other owner. (Owners commit
+  // A fenced owner takes over once the other owner has not committed for this long. (Owners commit
   // once a second.)
   Duration takeover_after = Duration::Seconds(15);
 };

@@ -40,7 +40,7 @@ class CommitPipeline {
   bool MustCommit() const;
   // Returns true if the input up to `next_offset`, or a dead letter, waits for a commit.
   bool Pending(int64_t next_offset) const;
-  // Returns true if no commit took place in the last `interval`.
+  // Returns true if no commit has taken place in the last `interval`.
   bool Elapsed(MonotonicTime now, Duration interval) const {
     return now - stats_.last_commit >= interval;
   }

@@ -21,7 +21,7 @@ class EndProbe {
   void NoteEnd(int64_t end) { end_ = end; }
   void NoteProbe(MonotonicTime now) { probed_ = now; }
 
-  // Returns true if no probe took place in the last `interval`.
+  // Returns true if no probe has taken place in the last `interval`.
   bool Due(MonotonicTime now, Duration interval) const {
     return probed_ == kNever || now - probed_ >= interval;
   }

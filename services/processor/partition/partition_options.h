@@ -1,4 +1,4 @@
-// Options for a partition's owner, and the fixes that its errors suggest.
+// Options for a partition's owner, and the fixes suggested in its error messages.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +21,8 @@ struct PartitionOptions {
   Duration tick_interval = Duration::Seconds(1);
   Duration max_tick = Duration::Seconds(2);
   Duration outage_grace = Duration::Seconds(15);
-  // Maximum interval between the commits of a partition without records. Commits continue while
-  // clock ticks are paused, so the age of the last commit shows whether the log accepts records.
+  // Maximum interval between commits for a partition without records. Commits continue while clock
+  // ticks are paused, so the age of the last commit shows whether the log accepts records.
   Duration idle_commit_interval = Duration::Seconds(5);
   // If false, the processor does not write clock ticks because the log already contains them
   // (replay of a recorded log, tests).

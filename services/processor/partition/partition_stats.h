@@ -21,14 +21,14 @@ struct CommitStats {
   uint64_t refused_outputs = 0;  // outputs dropped because the log permanently rejects them
 };
 
-// Records and jobs that the owner rebuilt or lost.
+// Records that the owner replayed or lost, and jobs that it rebuilt.
 struct ReplayStats {
   uint64_t records_replayed = 0;  // records replayed at the last start
   uint64_t rebuilt_jobs = 0;  // jobs that had no snapshot at or after offset L at the last start
   uint64_t input_losses = 0;  // number of gaps in the input: records deleted before they were read
 };
 
-// Jobs of the partition.
+// Jobs in the partition.
 struct JobStats {
   size_t count = 0;
   size_t in_grace = 0;  // jobs that are waiting for a restart after their attempt died
@@ -37,7 +37,7 @@ struct JobStats {
   size_t memory_bytes = 0;
 };
 
-// Public state of a partition, copied consistently at the last commit.
+// Consistent copy of a partition's public state as of the last commit.
 struct PartitionStats {
   int32_t partition = 0;
   engine::EngineCounters counters;

@@ -28,7 +28,7 @@ class StoredSnapshots {
   explicit StoredSnapshots(int32_t partition) : partition_(partition) {}
 
   void Clear();
-  // Adds a job's slots as found on the topic.
+  // Adds the slots that the topic contains for a job.
   void Restore(const std::string& job, const JobSlots& slots);
 
   // Returns the records that write a snapshot at `offset` into the job's older slot, and that

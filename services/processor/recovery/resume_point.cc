@@ -14,7 +14,7 @@ namespace pitwall::processor {
 
 namespace {
 
-// Returns commit_lost if snapshots exist but no commit does.
+// Returns a commit_lost error if there are snapshots but no commit.
 Status CheckNoSnapshots(Log* log, const PartitionOptions& options, const TopicPartition& input,
                         const std::string& place) {
   ASSIGN_OR_RETURN(const SnapshotTopic state,

@@ -1,4 +1,5 @@
-// Restorer for a partition's jobs from the snapshots on pitwall.state (time-model.md, section 6).
+// Restorer that loads a partition's jobs from the snapshots on pitwall.state (time-model.md,
+// section 6).
 #pragma once
 
 #include <cstddef>
@@ -35,7 +36,8 @@ class StateRestorer {
   StatusOr<bool> RestoreJob(const std::string& job, SnapshotTopic::SavedJob* saved);
   // Loads a snapshot into the shard.
   Status Load(const std::string& job, const codec::Snapshot& snapshot);
-  // Returns true if the records after the job's snapshot at `at` suffice. Drops the job otherwise.
+  // Returns true if the log still contains all records that the job needs after its snapshot. Drops
+  // the job otherwise.
   bool KeepJob(const std::string& job, const codec::Snapshot& snapshot);
   // Restarts at the start of the log because `lost` jobs have no usable snapshot, or because the
   // log no longer has required records.
