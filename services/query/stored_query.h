@@ -1,4 +1,4 @@
-// PromQL expression that is evaluated over complete stored samples, for the history's query API.
+// PromQL expression that is evaluated over stored samples, for the history service's query API.
 // Selectors, `@`, offsets of either sign, and subqueries may read any time. Results are
 // bit-identical to those of Prometheus 3, with the exceptions listed in decision 0046.
 //

@@ -1,4 +1,4 @@
-// Series with complete samples. The caller owns the memory.
+// Series with its stored samples. The caller owns the memory.
 #pragma once
 
 #include <cstdint>
