@@ -33,7 +33,7 @@ using SampleLister = std::function<void(std::vector<Sample>*)>;
 class Exposition;
 
 // Unregisters the instrument or callback when it is destroyed. The exposition does not use the
-// address afterward. Must not outlive the exposition.
+// address afterward. The registration must not outlive the exposition.
 class [[nodiscard]] Registration {
  public:
   Registration() = default;
