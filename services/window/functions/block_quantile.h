@@ -6,8 +6,8 @@
 
 namespace pitwall::window {
 
-// Minimum number of samples per block if the rule does not set it. A median of fewer samples is not
-// meaningful.
+// Minimum number of samples per block if the rule does not set the block size. A median of fewer
+// samples is not meaningful.
 inline constexpr size_t kLeastBlockSamples = 5;
 
 // Parsed arguments of block_quantile_over_time.
@@ -27,7 +27,7 @@ struct BlockDemand {
 // Returns the rank-th smallest of the blocks' φ-quantiles. The blocks have equal numbers of
 // samples, and the newest block ends with the newest sample. NaN values are skipped and do not
 // count as samples. Returns false if there are too few samples to fill the blocks, the arguments
-// are invalid, or a quantile lies between infinities.
+// are invalid, or a quantile would be interpolated between -Inf and +Inf.
 bool BlockQuantile(std::span<const double> values, std::span<const double> arguments,
                    double* result);
 

@@ -92,7 +92,7 @@ double MadOfSorted(std::span<const int64_t> keys, std::vector<double>* scratch) 
     for (const int64_t key : keys) scratch->push_back(std::fabs(ValueOf(key) - median));
     return MedianOf(scratch);
   }
-  // The keys in [0, left) and [right, n) are not visited yet.
+  // The keys in [0, left) and [right, n) have not been visited yet.
   size_t right = LowerBound(keys, KeyOf(median)), left = right;
   double last = 0, before = 0;
   for (size_t taken = 0; taken <= std::min(n - 1, rank.below + 1); ++taken) {

@@ -1,5 +1,5 @@
-// Detector of periods in events, such as stalls, that are more regular than chance would explain.
-// It finds the grid that contains most of the events. Works in steps and in seconds.
+// Detector for periodic events, such as stalls, that are more regular than chance would explain. It
+// finds the grid that contains most of the events. Works in steps and in seconds.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ struct Events {
   double distance = 0;  // median distance between samples
 };
 
-// Finds the period of a grid. At least four in five of the events must be on the grid, and at least
+// Finds the period of a grid. At least four fifths of the events must be on the grid, and at least
 // 70% of the grid points must have an event. The probability that chance explains the grid must be
 // at most 1 in 1000:
 //

@@ -1,11 +1,10 @@
 // Families: the monoids that window functions share. A partial is the state that a family keeps for
 // a stretch of one series' samples. Partials of adjacent stretches are merged, the earlier one
-// first.
-// All functions of one family over one window read the same state.
+// first. All functions of one family over one window read the same state.
 //
 // Merging preserves the order of samples exactly, and the empty partial is a bit-exact neutral
 // element. A result therefore depends only on the samples and on the positions at which the
-// stretches are cut (absolute multiples, see sliding_window.h).
+// stretches are cut (fixed positions, see sliding_window.h).
 #pragma once
 
 #include <cstddef>

@@ -45,7 +45,7 @@ struct Pane {
   Row times;                       // for kSingle, if the track is timed
   std::unique_ptr<DeepPane> deep;  // for kDeep
 
-  // Recounts the samples after a change of the first `columns` cells. A pane without samples
+  // Recounts the samples after a change to the first `columns` cells. A pane without samples
   // becomes empty.
   void CountPresent(size_t columns) {
     if (form != PaneForm::kSingle) return;

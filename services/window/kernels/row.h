@@ -18,7 +18,7 @@ namespace pitwall::window {
 
 class RowPool;
 
-// Handle of a row. Not thread-safe. A handle must not outlive the row's pool.
+// Handle to a row. Not thread-safe. A handle must not outlive the row's pool.
 class Row {
  public:
   Row() = default;
@@ -45,7 +45,7 @@ class Row {
   double* cells() { return reinterpret_cast<double*>(block_ + 1); }
   const double* cells() const { return reinterpret_cast<const double*>(block_ + 1); }
   uint32_t fields() const { return block_->fields; }
-  // Returns an ID that is equal for all handles of one row. All null handles have the same ID.
+  // Returns an ID that is equal for all handles to one row. All null handles have the same ID.
   const void* id() const { return block_; }
 
  private:
@@ -61,7 +61,7 @@ class Row {
   Block* block_ = nullptr;
 };
 
-// Allocator of rows with the same capacity. Freed rows are kept for the next row of the same size,
+// Allocator for rows with the same capacity. Freed rows are kept for the next row of the same size,
 // because the number of rows in use varies as windows advance. The window lengths bound the number
 // of freed rows.
 class RowPool {

@@ -1,5 +1,5 @@
-// The samples of one ordered window by column: how many there are, and as much of their order as
-// reads need.
+// The samples of one ordered window, by column: their number, and as much of their order as reads
+// need.
 //
 // Each quantile is tracked separately (rank_tracker.h). After BeginSorting, all samples of each
 // column are kept sorted instead (SortedColumns). Both methods give the same bits.
@@ -58,13 +58,13 @@ class OrderedColumns {
   // Returns the sorted samples of a column. Only valid while sorting.
   std::span<const int64_t> keys(size_t column) const { return sorted_.keys(column); }
   // Returns the tracker of a quantile. Only valid while not sorting. `cursor` is the window's
-  // cursor at the read. The new tracker may replace the least recently read tracker.
+  // cursor at the read. A new tracker may replace the least recently read tracker.
   RankTracker& TrackerOf(double phi, PaneIndex cursor);
   // Drops trackers that have not been read for a long time.
   void ForgetUnread(PaneIndex cursor);
 
-  // Loads the overflows and removes the samples. Fails the reader for overflows of columns beyond
-  // `columns`.
+  // Loads the overflows and removes the samples. Marks the reader as failed if a column beyond
+  // `columns` has overflowed.
   void Load(BinaryReader& in, size_t columns);
   size_t MemoryBytes() const;
 

@@ -19,8 +19,8 @@ namespace pitwall::window {
 // Not thread-safe.
 class OrderedWindow {
  public:
-  // A column with more than `max_samples` samples in the window has no result. Whether it is within
-  // the limit again is checked only at multiples of the window's length.
+  // A column with more than `max_samples` samples in the window has no result. The limit is
+  // rechecked only at multiples of the window's length.
   OrderedWindow(int64_t panes, uint32_t max_samples) : panes_(panes), columns_(max_samples) {}
 
   void Start(PaneIndex cursor);

@@ -1,4 +1,4 @@
-// Tests windows that keep every sample, in particular their sample limit and their recovery after
+// Tests windows that keep every sample, in particular the sample limit and the recovery after
 // exceeding it.
 #include <gtest/gtest.h>
 

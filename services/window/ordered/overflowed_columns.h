@@ -13,7 +13,7 @@ class OverflowedColumns {
  public:
   bool Has(size_t column) const { return set_[column] != 0; }
   bool Any() const { return count_ > 0; }
-  // Adds a column. Returns whether the column was not in the set yet.
+  // Adds a column. Returns true if the column was not in the set.
   bool Add(size_t column);
   void Resize(size_t columns) { set_.resize(columns); }
   // Clears the set and returns the removed columns as one flag per column.
@@ -22,7 +22,7 @@ class OverflowedColumns {
   void Remap(const std::vector<uint32_t>& keep);
 
   void Save(BinaryWriter& out) const;
-  // Fails the reader for columns beyond `columns`.
+  // Marks the reader as failed if the set contains columns beyond `columns`.
   void Load(BinaryReader& in, size_t columns);
 
  private:

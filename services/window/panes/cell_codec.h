@@ -17,7 +17,7 @@ inline constexpr size_t kMaxCodedCells = 64;
 
 enum class CellKind : uint8_t { kValue, kPosition };
 
-// Appends the code of at most kMaxCodedCells cells. If all cells are `blank`, the code is empty.
+// Appends the code for at most kMaxCodedCells cells. If all cells are `blank`, the code is empty.
 void EncodeCells(std::span<const uint64_t> cells, uint64_t blank, CellKind kind,
                  std::vector<uint8_t>* out);
 

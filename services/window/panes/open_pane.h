@@ -26,8 +26,8 @@ class OpenPane {
 
   // Returns whether the pane has no samples.
   bool empty() const { return layers_.used() == 0 && !folded_; }
-  // Returns whether the track ever received a value above kHuge. If so, its deep panes keep scaled
-  // sums.
+  // Returns whether the track has ever received a value above kHuge. If so, its deep panes keep
+  // scaled sums.
   bool huge() const { return huge_; }
   void MarkHuge() { huge_ = true; }
 

@@ -46,8 +46,8 @@ class PackedBlock {
   void Remap(const std::vector<uint32_t>& keep, size_t same);
 
   void Save(BinaryWriter& out) const;
-  // Fails the reader if the bytes are damaged, have a different shape, or lack the positions of
-  // panes after the first `untimed` panes.
+  // Marks the reader as failed if the bytes are damaged, have a different shape, or lack the
+  // positions of panes after the first `untimed` panes.
   void Load(BinaryReader& in, const PaneShape& shape, int64_t untimed);
 
  private:

@@ -54,7 +54,8 @@ class PackedStrip {
   void Remap(const std::vector<uint32_t>& keep, size_t same);
 
   void Save(BinaryWriter& out) const;
-  // Returns false and fails the reader if the bytes are damaged or have a different shape.
+  // Returns false and marks the reader as failed if the bytes are damaged or have a different
+  // shape.
   bool Load(BinaryReader& in, const PaneShape& shape);
 
  private:

@@ -34,8 +34,8 @@ class PaneArchive {
   // Returns the pane at `index`, or nullptr if it is not stored. Valid until two other panes are
   // requested or any other function is called.
   const Pane* At(PaneIndex index, const PaneShape& shape);
-  // Drops unpacked blocks that were not read since the previous call. `readers` is the number of
-  // positions in the archive that are read in parallel.
+  // Drops unpacked blocks that have not been read since the previous call. `readers` is the number
+  // of positions in the archive that are read in parallel.
   void Forget(size_t readers) { unpacked_.Forget(readers); }
 
   // Drops the blocks, positions, and partials that the plan does not need. `open` is the index of
@@ -57,8 +57,8 @@ class PaneArchive {
   size_t MemoryBytes() const;
 
   void Save(BinaryWriter& out) const;
-  // Fails the reader if the bytes are damaged, have a different shape, or lack the positions of
-  // panes from `times` on.
+  // Marks the reader as failed if the bytes are damaged, have a different shape, or lack the
+  // positions of panes from `times` on.
   void Load(BinaryReader& in, const PaneShape& shape, PaneIndex times);
 
  private:

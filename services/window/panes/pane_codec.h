@@ -12,7 +12,7 @@
 
 namespace pitwall::window {
 
-// The codec must not outlive the parts of its shape. Damaged bytes fail the reader.
+// The codec must not outlive the parts of its shape. Damaged bytes mark the reader as failed.
 class PaneCodec {
  public:
   explicit PaneCodec(const PaneShape& shape) : shape_(shape) {}

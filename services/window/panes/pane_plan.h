@@ -1,5 +1,5 @@
-// Content of the panes of one track, and the number of panes for which each part is kept. Both
-// follow from the track's windows.
+// Contents of one track's panes, and the number of panes for which each part is kept. Both follow
+// from the track's windows.
 #pragma once
 
 #include <cstddef>

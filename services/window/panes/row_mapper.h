@@ -12,7 +12,7 @@
 namespace pitwall::window {
 
 // Column i of a mapped row is column keep[i] of the original row, or has no sample if keep[i] >=
-// columns. All handles of a row become handles of the same mapped row. The pools and `keep` must
+// columns. All handles to a row become handles to the same mapped row. The pools and `keep` must
 // outlive the mapper.
 class RowMapper {
  public:

@@ -19,8 +19,8 @@ class UnpackedBlocks {
   // Returns empty panes into which the caller unpacks the block. May drop the least recently read
   // block.
   PackedBlock::Panes& Add(int64_t number);
-  // Drops the blocks that were not read since the previous call. `readers` is the number of blocks
-  // that are read in parallel.
+  // Drops the blocks that have not been read since the previous call. `readers` is the number of
+  // blocks that are read in parallel.
   void Forget(size_t readers);
   void Remove(int64_t number);
   void Clear() { blocks_.clear(); }

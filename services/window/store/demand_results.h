@@ -33,7 +33,7 @@ class DemandResults final : public ColumnView {
       : table_(table), progress_(progress), columns_(columns), series_(series) {}
 
   // ---- ColumnView. Demands are read at ticks that are multiples of their interval, counted from
-  // the origin if align_job is set. Read requires that no sample was sealed since
+  // the origin if align_job is set. Read requires that no sample has been sealed since
   // SeriesStore::BeginTick.
   uint64_t Generation(uint32_t selector) const override;
   std::span<const Labels* const> Series(uint32_t selector) const override;

@@ -88,7 +88,7 @@ class DemandTable {
 
   WindowRef WindowOf(const Demand& demand, const FunctionPlan& plan, const DemandAge& age,
                      Position origin, WindowSet& windows) const;
-  // For each demand of `next`, returns the current demand that it continues, or nullptr if it is
+  // For each demand in `next`, returns the current demand that it continues, or nullptr if it is
   // new.
   std::vector<const State*> ContinuedBy(const DemandSet& next,
                                         const std::vector<uint32_t>& moved_to) const;

@@ -34,8 +34,8 @@ struct RowLayout {
   std::vector<Target> targets;  // in the order of each selector's first cell
 };
 
-// Plans of rows, identified by index. A plan exists while a caller holds it or an open row uses it,
-// and equal layouts share a plan. A plan pins its series, so they keep their IDs. Not thread-safe.
+// Row plans, identified by index. A plan exists while a caller holds it or an open row uses it, and
+// equal layouts share a plan. A plan pins its series, so they keep their IDs. Not thread-safe.
 class RowPlans {
  public:
   // Returns the plan for these series. It may be shared. Returns InvalidArgument if an ID is

@@ -62,7 +62,7 @@ class SelectorColumns {
                const SeriesTable& series, uint64_t generation);
 
   void Save(BinaryWriter& out) const;
-  // Fails the reader if the data contains series that are not in the table.
+  // Marks the reader as failed if the data contains series that are not in the table.
   void Load(BinaryReader& in, const SeriesTable& series);
   size_t MemoryBytes() const;
 

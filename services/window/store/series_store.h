@@ -57,7 +57,7 @@ struct RowKey {
   uint32_t index = 0;
 };
 
-// Totals since the creation of the store. Snapshots contain them.
+// Totals since the creation of the store. Snapshots include them.
 struct StoreCounters {
   uint64_t cells_appended = 0;    // cells in accepted rows, including missing and unwanted cells
   uint64_t samples_sealed = 0;    // applied samples, excluding duplicates
@@ -68,7 +68,7 @@ struct StoreCounters {
   uint64_t series_forgotten = 0;  // series forgotten by Expire
 };
 
-// State machine of the samples. DemandResults reads it, and StoreSnapshot (store_snapshot.h) saves
+// State machine for the samples. DemandResults reads it, and StoreSnapshot (store_snapshot.h) saves
 // and restores it.
 class SeriesStore final {
  public:
@@ -145,8 +145,8 @@ class SeriesStore final {
 
   // ---- Lifetime of the state. Resets the store for a new attempt on the step clock, or if the
   // step number decreased. All samples, open rows, and panes are dropped, sealed() returns to
-  // Position::Earliest(), and every window counts as part of the first set again. IDs, plans, and
-  // the origin are kept.
+  // Position::Earliest(), and every window is treated as part of the first set. IDs, plans, and the
+  // origin are kept.
   void Reset();
   // Replaces the demands on a hot reload. Demands with equal keys keep their state; the other
   // demands start empty at sealed().

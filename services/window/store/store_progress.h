@@ -25,7 +25,7 @@ class StoreProgress {
   Position origin() const { return origin_; }
   // Returns a number that increases with every change that a read can see.
   uint64_t version() const { return version_; }
-  // Returns the time of a read. Requires that nothing was sealed since BeginTick.
+  // Returns the time of a read. Requires that nothing has been sealed since BeginTick.
   ReadTime read_time() const {
     PITWALL_CHECK(tick_ == sealed_);
     return {tick_, attempt_at_, version_};
@@ -74,7 +74,7 @@ class StoreProgress {
     out.I64(attempt_at_.ns());
     out.Bool(started_);
   }
-  // Fails the reader if a position is out of range. The version is not saved.
+  // Marks the reader as failed if a position is out of range. The version is not saved.
   void Load(BinaryReader& in) {
     sealed_ = Position::FromNs(in.I64());
     tick_ = Position::FromNs(in.I64());

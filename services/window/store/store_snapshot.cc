@@ -73,7 +73,8 @@ std::vector<uint32_t> LoadPlans(BinaryReader& in, const SeriesTable& series, Row
   return used;
 }
 
-// Loads the rows that SaveRows wrote. Fails the reader if a row is not after the `sealed` position.
+// Loads the rows that SaveRows wrote. Marks the reader as failed if a row is not after the `sealed`
+// position.
 void LoadRows(BinaryReader& in, const SeriesTable& series, Position sealed, RowPlans& plans,
               OpenRows& open) {
   const std::vector<uint32_t> used = LoadPlans(in, series, plans);

@@ -10,13 +10,13 @@
 
 namespace pitwall::window {
 
-// Writer and reader of the bytes that represent a SeriesStore. Not thread-safe: no other call to
+// Writer and reader for the bytes that represent a SeriesStore. Not thread-safe: no other call to
 // the store may run at the same time.
 class StoreSnapshot {
  public:
   // Saves everything except plans, including open rows.
   static void Save(const SeriesStore& store, BinaryWriter& out);
-  // Requires the demands that were saved. Returns InvalidArgument for other demands and DataLoss
+  // `demands` must equal the saved demands. Returns InvalidArgument if they differ, and DataLoss
   // for damaged bytes. The restored store returns bit-identical results for all later calls.
   static StatusOr<std::unique_ptr<SeriesStore>> Restore(BinaryReader& in,
                                                         std::shared_ptr<const DemandSet> demands,

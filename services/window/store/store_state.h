@@ -36,7 +36,7 @@ struct SeriesStore::State {
   StoreProgress progress;
   DemandResults results;
   uint64_t layout = 1;  // incremented when columns move or memberships change
-  // Scratch buffers of SealTo: the rows, and one row's values without stale markers.
+  // Scratch buffers for SealTo: the rows, and one row's values without stale markers.
   std::vector<OpenRow> taken;
   std::vector<double> without_stale;
 
@@ -45,7 +45,7 @@ struct SeriesStore::State {
   // Reactivates a dormant series that has a new sample.
   void Wake(SeriesId id);
   void LayOut(uint32_t plan);
-  // Returns the series that no read can see anymore. `candidates` is set to the number of them
+  // Returns the series that no read can see anymore. Sets *candidates to the number of these series
   // whose removal frees memory.
   std::vector<SeriesId> Expired(size_t* candidates) const;
   void DropColumns(const std::vector<bool>& gone);

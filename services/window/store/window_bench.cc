@@ -39,8 +39,8 @@ Demand Instant() {
 }
 
 std::vector<Demand> TenRules() {
-  // Demands of the ten rules in tests/bench. The rules for the instant threshold, avg by, straggler
-  // join, and avg by of avg read these columns.
+  // Demands of the ten rules in tests/bench. The rules AvgBy, Straggler, and AvgByAvg need no
+  // additional columns.
   return {Over(WindowFunction::kAvg, 60),
           Over(WindowFunction::kMax, 60),
           Over(WindowFunction::kStddev, 60),

@@ -1,6 +1,6 @@
 // Compares stores with the reference implementation (oracle.h) at every tick over random job
 // lifetimes, and compares several stores with each other bit by bit. One store receives all rows in
-// order. Another receives them shuffled, seals in uneven intervals, and occasionally expires
+// order. Another receives them shuffled, seals at uneven intervals, and occasionally expires
 // series. The remaining stores are also saved and restored repeatedly.
 #include <gtest/gtest.h>
 

@@ -22,8 +22,8 @@ Demand Minutes(WindowFunction function, int64_t range) {
   return Window(function, 60 * range, Duration::Minutes(1));
 }
 
-// Compares forty days of one sample per minute with a plain loop. Halfway through, the store is
-// restored and one column expires.
+// Compares the results for 37 days of samples, one per minute, with those of a plain loop. Near the
+// end, the store is restored and one column expires.
 TEST(LongWindow, ThirtyDayWindowMatchesPlainLoop) {
   const std::vector<Demand> demands = {Minutes(WindowFunction::kSum, kMonth),
                                        Minutes(WindowFunction::kMax, kMonth),

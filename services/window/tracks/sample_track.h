@@ -1,6 +1,7 @@
-// Every sample of one selector's series in order of position, as far back as the demands look. The
-// track serves functions that partials cannot compute (double_exponential_smoothing) and windows of
-// N samples, whose edges differ by series. Reads scan the window, so the cost class is "rescan".
+// Every sample of one selector's series in order of position, as far back as the demands require.
+// The track serves functions that partials cannot compute (double_exponential_smoothing) and
+// windows of N samples, whose edges differ by series. Reads scan the window, so the cost class is
+// "rescan".
 #pragma once
 
 #include <cstdint>
@@ -55,7 +56,7 @@ class SampleTrack final : public SeriesTrack {
   Duration keep_offset_;
   bool incomplete_ = false;
   std::vector<Samples> columns_;
-  // Scratch buffers of Read.
+  // Scratch buffers for Read.
   std::vector<int64_t> positions_;
   std::vector<double> window_;
 };

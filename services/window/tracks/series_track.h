@@ -1,4 +1,4 @@
-// Interface of tracks that keep their state by series instead of in panes. A track receives the
+// Interface for tracks that keep their state per series instead of in panes. A track receives the
 // samples of one selector in order of position and serves demands by column.
 #pragma once
 
@@ -44,7 +44,8 @@ class SeriesTrack {
   // demand's window.
   virtual void Read(const Demand& demand, Position tick, Position after,
                     std::span<const double> arguments, double* values, uint8_t* present) = 0;
-  // Returns whether the last Read found a window whose samples were dropped because of the limit.
+  // Returns whether the last Read encountered a window whose samples were dropped because of the
+  // limit.
   virtual bool incomplete() const = 0;
   // Returns the progress of the fullest column while no column has a full window.
   virtual std::optional<PrefixProgress> Filling(const Demand& /*demand*/, Position /*tick*/) const {

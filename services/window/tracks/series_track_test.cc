@@ -1,6 +1,6 @@
-// Tests windows kept by series: the share of time in a state, the first samples of an attempt, and
-// the period of outliers. They cover cases that random data rarely reaches; window_oracle_test.cc
-// covers the rest.
+// Tests windows with per-series state: the share of time in a state, the first samples of an
+// attempt, and the period of outliers. The tests cover cases that random data rarely reaches;
+// window_oracle_test.cc covers the rest.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -314,7 +314,8 @@ TEST(SeriesTracks, InvalidShrinkLimitIsRejected) {
   }
 }
 
-// When a snapshot is taken, a series may already be known while its rows are not sealed yet.
+// When a snapshot is taken, a series may already be known although its rows have not been sealed
+// yet.
 TEST(SeriesTracks, SeriesAddedAfterLastSeal_AreRestored) {
   Demand samples = Window(WindowFunction::kSum, 10);
   samples.kind = WindowKind::kSamples;

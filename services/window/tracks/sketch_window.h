@@ -51,7 +51,7 @@ class SketchWindow {
   // Computes quantile_over_time over the bucket values, each with a relative error of at most
   // kSketchError. Every sample must be at or before `tick`.
   void Read(Position tick, double phi, double* values, uint8_t* present);
-  // Returns whether the last Read found a window with dropped samples.
+  // Returns whether the last Read encountered a window with dropped samples.
   bool incomplete() const { return incomplete_; }
 
   // Reorders the columns: column i of the result was column keep[i].
@@ -95,7 +95,7 @@ class SketchWindow {
     std::vector<int32_t> buckets;            // sorted
     std::vector<uint32_t> counts;            // one per bucket, never 0
     ApproxMinMax extremes;                   // extremes of the counted samples
-    // (pane, value) pairs that are not counted yet; only used with a delay.
+    // (pane, value) pairs that have not been counted yet; only used with a delay.
     std::deque<std::pair<PaneIndex, double>> arriving;
   };
 

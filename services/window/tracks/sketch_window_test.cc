@@ -49,8 +49,8 @@ TEST(SketchBuckets, SpecialValuesAreExact) {
     EXPECT_LT(SketchBucketOf(sorted[i - 1]), SketchBucketOf(sorted[i])) << sorted[i];
 }
 
-// Compares the sketch with the samples themselves over long silences, bursts within one pane, and
-// repeated values, with restores and moved columns.
+// Compares the sketch with exact quantiles of the samples. Covers long silences, bursts within one
+// pane, repeated values, restores, and moved columns.
 TEST(SketchWindow, QuantilesMatchSamplesWithinError) {
   std::mt19937_64 random(22);
   SCOPED_TRACE("seed 22");

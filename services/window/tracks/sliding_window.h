@@ -3,21 +3,21 @@
 //
 // A window of N panes is [c - N + 1, c], where the cursor c is the newest pane, which may still
 // grow. Panes before c are closed. The sequence of panes is cut into blocks of B ≈ sqrt(N) panes,
-// at absolute multiples. Let L be the block that contains the window's left end, and M the number
-// of whole blocks after it that fit into the window when the left end enters L. At that moment, the
-// following is computed for each j, from right to left:
+// at indexes that are multiples of B. Let L be the block that contains the window's left end, and M
+// the number of whole blocks after it that fit into the window when the left end enters L. At that
+// moment, the following is computed for each j, from right to left:
 //     tail[j] = panes j.. of block L + blocks L+1..L+M
 // After that, panes to the right of these blocks are added from left to right:
-//     run     = the panes from block L+M+1 on
+//     run     = the panes starting at block L+M+1
 // The window is tail[left end] + run + pane c. The M blocks are themselves a sliding window
 // over blocks and are kept in the same way: as front suffixes, computed when the left end is at a
 // multiple of M blocks, and a back prefix. Therefore:
 //  - A pane costs about three row operations and a read costs one more, for any N.
 //  - A window keeps about 2 sqrt(N) rows in addition to the panes, which all windows of the track
 //    share.
-//  - Nothing is ever subtracted, and all cuts are at absolute multiples. The state depends only on
-//    the panes in the window: Rebuild, used after Restore, gives the same bits, and panes that left
-//    the window have no effect.
+//  - Nothing is ever subtracted, and all cuts are at fixed indexes. The state depends only on the
+//    panes in the window: Rebuild, used after Restore, gives the same bits, and panes that left the
+//    window have no effect.
 //
 // With N = 0, the window contains everything since the start and consists of the run alone.
 #pragma once

@@ -20,7 +20,7 @@
 
 namespace pitwall::window {
 
-// Query of one function over one window.
+// Query for one function over one window.
 struct WindowQuery {
   WindowFunction function = WindowFunction::kSum;
   FinishKernel finish = nullptr;  // for families with partials
