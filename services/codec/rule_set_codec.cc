@@ -47,7 +47,7 @@ StatusOr<RuleSet> DecodeLayer(const state::v1::RuleSet& message, const FindBase&
   ASSIGN_OR_RETURN(RuleSet rules, find_base(message.base()));
   if (!rules.job_parameters.empty() || RuleSetHash(rules) != message.base())
     return DataLoss(
-        Cat("rule set ", hash, ": the base rule set does not have the hash ", message.base()));
+        Cat("rule set ", hash, ": the base rule set does not match hash ", message.base()));
   rules.job_parameters = std::move(parameters);
   return rules;
 }
@@ -151,8 +151,9 @@ StatusOr<JobParameters> DecodeJobParameters(std::string_view bytes) {
   if (bytes.size() > kRecordBytes ||
       !message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())) ||
       message.job().empty()) {
-    return InvalidArgument(Cat("not a JobParameters: truncated, damaged, or without a job (",
-                               bytes.size(), " bytes)"));
+    return InvalidArgument(
+        Cat("not a JobParameters message: too large, truncated, damaged, or without a job (",
+            bytes.size(), " bytes)"));
   }
   JobParameters all{message.job(), {}, EventTime::FromNs(message.over_since_ns())};
   std::vector<JobParameter> parameters;

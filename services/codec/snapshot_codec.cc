@@ -70,7 +70,7 @@ StatusOr<std::vector<std::string>> SplitSnapshot(std::string_view job, int64_t o
   if (job.empty()) return InvalidArgument("snapshot: job is empty");
   if (job.size() > kNameBytes || rule_set_hash.size() > kNameBytes) {
     return InvalidArgument(
-        Cat("snapshot: job and rule set hash must be at most ", kNameBytes, " bytes long"));
+        Cat("snapshot: job and rule set hash must each be at most ", kNameBytes, " bytes long"));
   }
   if (payload.size() > limits.uncompressed_bytes) {
     return ResourceExhausted(Cat(PlaceOf(job, offset), ": payload is ", payload.size(),
@@ -156,12 +156,12 @@ StatusOr<std::optional<Snapshot>> SnapshotAssembler::Add(std::string_view bytes)
     return DataLoss(Cat("not a SnapshotChunk (", bytes.size(), " bytes)"));
   }
   if (chunk.job().empty() || chunk.job().size() > kNameBytes)
-    return DataLoss("snapshot chunk: has no job ID");
+    return DataLoss("snapshot chunk: job ID is missing or too long");
   const std::string place = Cat(PlaceOf(chunk.job(), chunk.offset()), ", chunk ", chunk.index());
   if (chunk.has_header_crc32c() && chunk.header_crc32c() != HeaderCrc(chunk))
     return DataLoss(Cat(place, ": damaged header (CRC mismatch)"));
   if (chunk.chunks() == 0 || chunk.index() >= chunk.chunks()) {
-    return DataLoss(Cat(place, ": invalid number of chunks ", chunk.chunks()));
+    return DataLoss(Cat(place, ": invalid number of chunks (got ", chunk.chunks(), ")"));
   }
   if (chunk.uncompressed_bytes() > limits_.uncompressed_bytes) {
     return ResourceExhausted(Cat(place, ": uncompressed size is ", chunk.uncompressed_bytes(),
@@ -183,7 +183,7 @@ StatusOr<std::optional<Snapshot>> SnapshotAssembler::Add(std::string_view bytes)
   }
   Pending& pending = it->second;
   if (!pending.refused.empty())
-    return DataLoss(Cat(place, ": already rejected: ", pending.refused));
+    return DataLoss(Cat(place, ": the snapshot was already rejected: ", pending.refused));
   // This CRC covers only the payload. Without a header CRC, a damaged header is detected only by
   // invalid lengths or by inconsistencies with other chunks.
   if (Crc32c(chunk.payload()) != chunk.payload_crc32c()) {
@@ -192,7 +192,7 @@ StatusOr<std::optional<Snapshot>> SnapshotAssembler::Add(std::string_view bytes)
   if (pending.chunks != chunk.chunks() || pending.format != chunk.format() ||
       pending.uncompressed_bytes != chunk.uncompressed_bytes() ||
       pending.rule_set_hash != chunk.rule_set_hash()) {
-    return Refuse(pending, DataLoss(Cat(place, ": mixed with chunks of another snapshot")));
+    return Refuse(pending, DataLoss(Cat(place, ": mixed with chunks from another snapshot")));
   }
   if (const auto twin = pending.pieces.find(chunk.index()); twin != pending.pieces.end()) {
     if (twin->second == chunk.payload()) return std::optional<Snapshot>();

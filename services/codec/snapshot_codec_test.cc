@@ -94,10 +94,10 @@ TEST(SnapshotCodec, RejectsDamagedMixedAndOversizedChunks) {
       {"mixed", [](auto* c) { c->set_format(2); }},
       {"mixed", [](auto* c) { c->set_rule_set_hash("s"); }},
       {"mixed", [](auto* c) { c->set_uncompressed_bytes(5); }},
-      {"invalid number of chunks 3", [](auto* c) { c->set_index(3); }},
-      {"invalid number of chunks 0", [](auto* c) { c->set_chunks(0); }},
+      {"invalid number of chunks (got 3)", [](auto* c) { c->set_index(3); }},
+      {"invalid number of chunks (got 0)", [](auto* c) { c->set_chunks(0); }},
       {"uncompressed size is", [](auto* c) { c->set_uncompressed_bytes(uint64_t{1} << 40); }},
-      {"no job ID", [](auto* c) { c->clear_job(); }},
+      {"job ID is missing", [](auto* c) { c->clear_job(); }},
       {"two different", [](auto* c) { c->set_index(0); }},
   };
   for (const auto& [what, change] : cases) {
