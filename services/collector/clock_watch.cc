@@ -19,10 +19,11 @@ std::optional<int64_t> ClockWatch::Check() {
   behind_ = behind;
   counters_->clock_behind.store(behind ? 1 : 0, std::memory_order_relaxed);
   if (behind) {
-    PITWALL_LOG(kWarning, "collector", "the wall clock was set back by ",
-                FormatDouble(static_cast<double>(-drift_ns) / 1e9),
-                " s; the collector keeps its time until the clock has caught up (a step back of "
-                "over an hour that lasts a minute starts a new boot)");
+    PITWALL_LOG(
+        kWarning, "collector", "the wall clock was set back by ",
+        FormatDouble(static_cast<double>(-drift_ns) / 1e9),
+        " s; the collector keeps its own time until the clock catches up (a step back of over "
+        "an hour starts a new boot if it lasts a minute)");
   } else {
     PITWALL_LOG(kInfo, "collector", "the wall clock has caught up with the collector's time");
   }

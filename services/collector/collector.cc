@@ -101,7 +101,7 @@ Status CheckLimits(const Options::Limits& limits) {
   RETURN_IF_ERROR(check("jobs_per_owner", limits.jobs_per_owner, 10000));
   if (limits.hello_timeout_ns < kNanosPerSecond || limits.idle_timeout_ns < 5 * kNanosPerSecond) {
     return InvalidArgument(
-        "limits.hello_timeout must be at least 1s and limits.idle_timeout at least 5s, because "
+        "limits.hello_timeout must be at least 1s; limits.idle_timeout must be at least 5s because "
         "clients send a heartbeat every second");
   }
   return OkStatus();

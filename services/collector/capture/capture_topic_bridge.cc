@@ -50,7 +50,7 @@ Status CaptureTopicBridge::RequestCapture(const CaptureRequest& request) {
     if (again || asked_.size() >= kMaxJobs) {
       return ResourceExhausted(
           Cat("job ", Quote(request.job),
-              ": a capture was requested within the last second; retry later"));
+              ": the limit on capture requests per second is reached; retry later"));
     }
     asked_.emplace_back(request.job, now);
   }

@@ -76,7 +76,9 @@ TEST_F(ClientBoundsTest, TooManyParts_MessageIsRejectedBeforeParsing) {
   const std::string misread("\x0a\x00", 2);  // the sequence, encoded with the wire type of a string
   for (const bool known : {false, true}) {
     for (const std::string& field : {span, value, label, promise, unknown, misread})
-      EXPECT_THAT(Refused(field, 40'000), HasSubstr("too many parts (limit 32768")) << known;
+      EXPECT_THAT(Refused(field, 40'000),
+                  HasSubstr("too many submessages and unknown fields (limit 32768"))
+          << known;
     if (!known) Hello();
   }
   EXPECT_THAT(RefusedMessage("\x13\x78\x00\x14"), HasSubstr("not a ClientMessage")) << "a group";

@@ -40,7 +40,7 @@ size_t ClientsWithinFileLimit(size_t wanted) {
   if (fit >= wanted) return wanted;
   PITWALL_LOG(kWarning, "collector", "collector.limits.clients: ", wanted,
               " connections require more than ", files, " open files; allowing ", fit,
-              " connections (raise the limit on open files)");
+              " connections (raise the open-file limit)");
   return std::max<size_t>(fit, 1);
 }
 

@@ -82,8 +82,8 @@ Status CheckParts(const pb::Descriptor& type, std::string_view bytes, size_t lim
   if (!Count(type, limit, &in, &parts))
     return InvalidArgument(Cat("not a ", type.name(), " (", bytes.size(), " bytes)"));
   if (parts > limit) {
-    return InvalidArgument(
-        Cat(type.name(), " has too many parts (limit ", limit, ", ", bytes.size(), " bytes)"));
+    return InvalidArgument(Cat(type.name(), " has too many submessages and unknown fields (limit ",
+                               limit, "; message size ", bytes.size(), " bytes)"));
   }
   return OkStatus();
 }

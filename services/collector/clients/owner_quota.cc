@@ -30,8 +30,9 @@ void ClientServer::Hold(Connections::iterator it, bool on) {
   PITWALL_LOG(kWarning, "collector", connection.owner, " (pid ", connection.peer.pid,
               ") exceeds collector.limits.bytes_per_second_per_owner (",
               options_.bytes_per_second_per_owner, "); slowing down its clients",
-              *suppressed == 0 ? std::string()
-                               : Cat(" (and ", *suppressed, " times since the last log line)"));
+              *suppressed == 0
+                  ? std::string()
+                  : Cat(" (and ", *suppressed, " more times since the last log line)"));
 }
 
 void ClientServer::ReleaseHeld() {

@@ -238,7 +238,7 @@ void GpuProbe::ReadGpm() {
   if (!gpm_.has_value()) {
     const auto has = nvml_.HasGpm(device_);
     if (!has.ok() || !*has) {
-      const Status none = Unimplemented("this GPU does not have these counters");
+      const Status none = Unimplemented("this GPU does not support these counters");
       Took(kGpm, 3, has.ok() ? none : has.status(), nullptr);
       return;
     }

@@ -143,7 +143,7 @@ void XidWatch::OnXid(const Nvml::Xid& xid) {
   if (!known) counters_->nvml_errors.fetch_add(1, std::memory_order_relaxed);
   if (!first) return;
   PITWALL_LOG(kWarning, "collector", known ? Cat("GPU ", index) : std::string("unknown GPU"),
-              ": first XID ", code);
+              ": first occurrence of XID ", code);
 }
 
 std::map<std::string, uint64_t> XidWatch::Unattributed() const {

@@ -22,7 +22,7 @@ StatusOr<std::string> ParseOwner(std::string_view text) {
   }
   if (text.empty() || text.size() > kMaxName)
     return InvalidArgument(Cat("owner ", Quote(text.substr(0, kMaxName)),
-                               ": must be a user name, uid:<number>, or pod:<uid of a pod>"));
+                               ": must be a user name, uid:<number>, or pod:<pod uid>"));
   if (std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; })) {
     std::string owner = Cat("uid:", text);
     RETURN_IF_ERROR(CheckOwner(owner));
@@ -37,7 +37,7 @@ StatusOr<std::string> ParseOwner(std::string_view text) {
     return InvalidArgument(
         Cat("owner ", Quote(name), ": ",
             error == 0 ? "no such user on this node" : "the user cannot be looked up",
-            "; use uid:<number>, pod:<uid of a pod>, or a user name"));
+            "; use uid:<number>, pod:<pod uid>, or a user name"));
   }
   return OwnerOf(found->pw_uid, "");
 }

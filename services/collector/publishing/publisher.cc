@@ -78,7 +78,7 @@ void Publisher::WakeOne() {
   const Status status = AddWorker(true);
   if (!status.ok() && !thread_failed_)
     PITWALL_LOG(kError, "collector", ToStd(status.message()),
-                "; healthy jobs may be delayed by others");
+                "; slow appends may delay other jobs");
   thread_failed_ = !status.ok();
 }
 

@@ -184,7 +184,7 @@ void PublishingLanes::TakeFromQueue(Lane* lane) {
 }
 
 Status PublishingLanes::Health() const {
-  if (spools_.failed()) return Unavailable("the spool cannot be written; see the log");
+  if (spools_.failed()) return Unavailable("the spool cannot be written; see the collector's log");
   const int64_t now_ns = clock_.MonotonicNs();
   size_t failing = 0;
   std::string failure;
@@ -199,7 +199,7 @@ Status PublishingLanes::Health() const {
     return Unavailable(
         Cat("the log permanently rejected a record, which was dropped (", refusal_, ")"));
   if (failing == 0) return OkStatus();
-  return Unavailable(Cat("records of ", failing, failing == 1 ? " lane" : " lanes",
+  return Unavailable(Cat("records in ", failing, failing == 1 ? " lane" : " lanes",
                          " cannot be published (", failure, ")"));
 }
 
@@ -215,8 +215,8 @@ void PublishingLanes::Succeed(Lane* lane) {
     for (const PendingRecord& record : in_flight.records) cursors_->Advance(record.note);
   }
   if (lane->log_failed) {
-    PITWALL_LOG(kInfo, "collector", "the log accepts records of job ",
-                Quote(in_flight.records.empty() ? "" : in_flight.records[0].key), " again");
+    PITWALL_LOG(kInfo, "collector", "publishing resumed for job ",
+                Quote(in_flight.records.empty() ? "" : in_flight.records[0].key));
     counters_->lanes_failing.fetch_sub(1, std::memory_order_relaxed);
   }
   in_flight = {};
