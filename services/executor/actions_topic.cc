@@ -35,9 +35,8 @@ std::string GroupOf(const ExecutorOptions& options) {
 Status Lost(const Status& why) {
   return FailedPrecondition(
       Cat(ToStd(why.message()),
-          "; earlier decisions may be lost, so the executor takes no actions; restore the topic, "
-          "or start "
-          "once with --accept-log-reset to ignore all issues that began before that start"));
+          "; earlier decisions may be lost, so the executor takes no action; restore the topic, "
+          "or start once with --accept-log-reset to ignore all issues that began before then"));
 }
 
 }  // namespace
@@ -76,7 +75,7 @@ Status ActionsTopic::Prepare() {
     if (!options_.accept_log_reset) return Lost(same);
     floor_ns = std::max(floor_ns, clock_->WallNs());
     PITWALL_LOG(kWarning, "executor", "log reset accepted: ", ToStd(same.message()),
-                "; the executor ignores issues that began before now");
+                "; ignoring issues that began earlier");
   }
   floor_ns_ = floor_ns;
   places_ = std::move(places);

@@ -146,7 +146,7 @@ StatusOr<std::unique_ptr<Executor>> Executor::Make(Clock* clock, Log* log,
     if (policy.rule.empty()) return InvalidArgument("executor.policies: rule must not be empty");
     if (policy.grace_ns < 0)
       return InvalidArgument(
-          Cat("executor.policies: grace of rule ", policy.rule, " must not be negative"));
+          Cat("executor.policies: grace for rule ", policy.rule, " must not be negative"));
   }
   for (const Exempt& exempt : options.exempt) {
     if (exempt.job.empty() && exempt.namespace_name.empty() && exempt.owner.empty())

@@ -76,7 +76,7 @@ Status StopRequests::ReadFrom(PartitionReader* reader, std::vector<IssueEvent>* 
         action->kind != ActionKind::kStop)
       continue;
     if (action->expires.ns() <= clock_->WallNs()) {
-      PITWALL_LOG(kInfo, "executor", "job ", action->job, ": the stop request by ",
+      PITWALL_LOG(kInfo, "executor", "job ", action->job, ": the stop request from ",
                   action->principal, " has expired");
       continue;
     }

@@ -268,12 +268,12 @@ Status KubernetesTarget::CheckOwner(const ActionEvent& stop, std::string_view an
                      IsOfPod(stop.target, std::string_view(stop.owner).substr(kPod.size())));
     if (is_of_pod) return OkStatus();
     return absl::PermissionDeniedError(
-        ToAbsl(Cat(named, " does not own ", stop.owner, ", the owner of the job")));
+        ToAbsl(Cat(named, " does not own ", stop.owner, ", which owns the job")));
   }
   return absl::PermissionDeniedError(ToAbsl(Cat(
       named,
       annotated.empty() ? " has no owner annotation" : Cat(" belongs to ", TerminalLine(annotated)),
-      "; the job belongs to ", stop.owner, ": annotate the object with ", kOwnerAnnotation,
+      "; the job belongs to ", stop.owner, "; annotate the object with ", kOwnerAnnotation,
       options_.list_pods ? ""
                          : ", or let the executor list pods (executor.kubernetes.list_pods)")));
 }

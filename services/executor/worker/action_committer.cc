@@ -78,7 +78,7 @@ void ActionCommitter::AddRecords(const ActionEvent& action, Commit* commit) cons
   if (log_->Partitions(options_.telemetry_topic).ok()) {
     commit->outputs.push_back(StopNotice(action, options_, clock_->WallNs()));
   } else {
-    PITWALL_LOG(kWarning, "executor", "job ", action.job, " is not notified of its stop: topic ",
+    PITWALL_LOG(kWarning, "executor", "cannot notify job ", action.job, " of its stop: topic ",
                 options_.telemetry_topic, " not found");
   }
 }
