@@ -16,8 +16,8 @@ Answer AskCapture(const ApiCall& call) {
   RETURN_IF_ERROR(call.parameters.status());
   if (call.options.captures == nullptr)
     return FailedPrecondition(
-        "job: captures are disabled on this server; use a server that runs the notifier (pitwall "
-        "capture)");
+        "job: captures are disabled on this server; use a server that runs the notifier, or run "
+        "`pitwall capture`");
   ASSIGN_OR_RETURN(const JobLifePtr job, call.Job());
   if (call.parameters.Text("job") != job->id)
     return InvalidArgument(Cat("job: must be a complete job ID (got ",

@@ -143,7 +143,7 @@ Answer AnswerStream(const ApiCall& call) {
   if (!after.empty()) {
     const std::optional<int64_t> given = ParseInt(after);
     if (!given || *given < 0) {
-      return InvalidArgument(Cat("last_event_id: must be the ID of an event of this stream (got ",
+      return InvalidArgument(Cat("last_event_id: must be the ID of an event in this stream (got ",
                                  Quote(after.substr(0, 80)), ")"));
     }
     place = static_cast<uint64_t>(*given);

@@ -58,7 +58,7 @@ Parameters::Parameters(const http::HttpRequest& request, std::span<const Paramet
       continue;
     }
     if (!seen.insert(name).second && !rule->repeatable)
-      Fail(InvalidArgument(Cat(name, ": must not be repeated (got ", Shown(value), " again)")));
+      Fail(InvalidArgument(Cat(name, ": must not be repeated (also got ", Shown(value), ")")));
   }
   for (const ParameterRule& rule : rules) {
     if (rule.required && request.Query(rule.name).empty())

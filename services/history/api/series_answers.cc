@@ -71,8 +71,8 @@ Answer AnswerSamples(const ApiCall& call) {
   const bool steps = in.Has("from_step") || in.Has("to_step");
   if (steps) in.Steps(&query.from_step, &query.to_step);
   if (steps && query.mode.empty())
-    in.Fail(
-        InvalidArgument("mode: missing; steps belong to a mode, so add, for example, mode=train"));
+    in.Fail(InvalidArgument(
+        "mode: missing; steps belong to a mode, so specify one (for example, mode=train)"));
   RETURN_IF_ERROR(in.status());
   ASSIGN_OR_RETURN(const std::vector<SampleColumn> columns, call.history().Samples(query));
   JsonWriter out;
@@ -119,7 +119,7 @@ Answer AnswerChart(const ApiCall& call) {
   query.limits.series = kMaxChartSeries;
   const bool binary = in.Choice("format", kFormats) == 1;
   if (!query.by_step && (in.Has("mode") || in.Has("from_step") || in.Has("to_step")))
-    in.Fail(InvalidArgument("axis: must be step if mode or steps are set (got time)"));
+    in.Fail(InvalidArgument("axis: must be step if mode, from_step, or to_step is set (got time)"));
   if (query.mode.empty()) query.mode = "train";
   RETURN_IF_ERROR(in.status());
   ASSIGN_OR_RETURN(const Chart chart, MakeChart(call.history(), query));

@@ -96,12 +96,13 @@ Answer AskParameter(const ApiCall& call) {
     const std::optional<double> number = ParseDouble(value);
     if (!number.has_value() || !std::isfinite(*number))
       return InvalidArgument(Cat(
-          "value: must be a finite number, or null to reset to the value in the rule files (got ",
+          "value: must be a finite number, or null to restore the value from the rule files (got ",
           Quote(value.substr(0, 100)), ")"));
     change.value = number;
   }
   if (change.rule.size() > kMaxNameBytes || change.name.size() > kMaxNameBytes)
-    return InvalidArgument(Cat("rule: must be at most ", kMaxNameBytes, " bytes long"));
+    return InvalidArgument(
+        Cat("rule, parameter: must each be at most ", kMaxNameBytes, " bytes long"));
   ASSIGN_OR_RETURN(ActionEvent request, RequestOf(call, std::move(reason)));
   if (call.options.check_parameter) RETURN_IF_ERROR(call.options.check_parameter(change));
   request.kind = ActionKind::kParameter;

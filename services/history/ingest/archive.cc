@@ -8,7 +8,8 @@ namespace pitwall::history {
 Status WriteArchive(const HistoryStore& store, const StoredJob& job, const std::string& folder) {
   RETURN_IF_ERROR(files::MakeDirectories(folder));
   ASSIGN_OR_RETURN(const auto names, files::ListDirectory(folder));
-  if (!names.empty()) return FailedPrecondition(Cat(folder, ": folder must be new or empty"));
+  if (!names.empty())
+    return FailedPrecondition(Cat(folder, ": the folder must not exist or must be empty"));
   store::DatabaseChange change;
   for (const uint8_t kind : {kBootRow, kSchemaRow, kPackedSchemaRow, kSegmentRow, kEventRow}) {
     RETURN_IF_ERROR(store.database().ForEachOf(kind, job.id(), [&](store::DatabaseRow row) {

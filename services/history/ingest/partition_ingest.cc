@@ -63,7 +63,7 @@ void PartitionIngest::Loop() {
   if (const Status status = SaveAtStop(); !status.ok()) {
     PITWALL_LOG(kWarning, "insights", "partition ", partition_,
                 ": rows in memory were not sealed (", ToStd(status.message()),
-                "); the next start reads them from the log");
+                "); they will be read from the log at the next start");
   }
   control_.End();
 }

@@ -118,8 +118,8 @@ StatusOr<std::optional<int64_t>> Retention::AcceptedTime() {
   if (const bool now = age_clock_.suspended(); now != suspended_.exchange(now)) {
     PITWALL_LOG(kWarning, "insights",
                 now ? "retention by age is suspended: the wall clock is more than an hour ahead of "
-                      "the elapsed time; the new time is accepted after a day"
-                    : "retention by age resumes");
+                      "the monotonic clock; the new time is accepted after a day"
+                    : "retention by age has resumed");
   }
   if (!accepted.has_value()) return accepted;
   if (saved_ns_.has_value() && *accepted >= *saved_ns_ && *accepted - *saved_ns_ < kSaveNs)
@@ -143,7 +143,7 @@ Status Retention::EnforceTime() {
     RETURN_IF_ERROR(ingest->Do([&] { return ingest->DeleteJob(c.job); }));
     PITWALL_LOG(kInfo, "insights", "job ", Quote(c.job->id()), ": removed; its last sample is ",
                 FormatDuration((now_ns - c.last_ns) / kNanosPerSecond * kNanosPerSecond),
-                " older than the newest sample of all jobs (insights.retention)");
+                " older than the newest sample of any job (insights.retention)");
   }
   return OkStatus();
 }

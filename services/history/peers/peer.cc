@@ -54,9 +54,8 @@ StatusOr<HttpReply> Peer::Perform(HttpCall call, Role role) {
   StatusOr<HttpReply> reply = transport_->Perform(call);
   // A response over the size limit does not mean that the peer is unavailable.
   if (absl::IsResourceExhausted(reply.status())) {
-    return ResourceExhausted(Cat("peer ", index_, " (", url_,
-                                 "): its part of the response exceeds ", options_.max_answer_bytes,
-                                 " bytes; narrow the query"));
+    return ResourceExhausted(Cat("peer ", index_, " (", url_, "): its response exceeds ",
+                                 options_.max_answer_bytes, " bytes; narrow the query"));
   }
   MutexLock lock(&mutex_);
   if (reply.ok()) {

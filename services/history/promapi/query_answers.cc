@@ -67,7 +67,7 @@ StatusOr<std::vector<AnswerSeries>> Streamed(std::string_view text, const Stored
       if (samples > kMaxStreamedSamples) {
         return ResourceExhausted(
             Cat("a query with Pitwall's own functions or windows must read at most ",
-                kMaxStreamedSamples, " samples; use a shorter range or another selector"));
+                kMaxStreamedSamples, " samples; use a shorter range or a narrower selector"));
       }
       given.push_back({one.labels, {}});
       for (size_t i = 0; i < one.times.size(); ++i)

@@ -112,7 +112,7 @@ StatusOr<RuleAnswers::Known> RuleAnswers::Read() const {
     if (job->ended_ns != 0 && job->open.count == 0) continue;
     if (++jobs > options_->max_jobs) {
       return ResourceExhausted(
-          Cat("too many running jobs for the list of alerts (limit ", options_->max_jobs, ")"));
+          Cat("too many running jobs to list alerts (limit ", options_->max_jobs, ")"));
     }
     const auto events = history_->Events(job->id);
     if (events.status().code() == absl::StatusCode::kNotFound) continue;

@@ -28,7 +28,8 @@ void RemoteSender::LogFault(const std::string& fault) {
   if (fault == logged_fault_) return;
   logged_fault_ = fault;
   if (fault.empty()) {
-    PITWALL_LOG(kInfo, "insights", "remote_write: ", name_, ": the receiver accepts samples again");
+    PITWALL_LOG(kInfo, "insights", "remote_write: ", name_,
+                ": the receiver is accepting samples again");
   } else {
     PITWALL_LOG(kWarning, "insights", "remote_write: ", name_, ": ", fault);
   }

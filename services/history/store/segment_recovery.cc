@@ -93,7 +93,7 @@ StatusOr<RecoveredSegments> SegmentRecovery::Run() {
                 found_.adopted, " adopted, ", found_.quarantined, " moved to ", kQuarantineFolder,
                 "/, ", found_.missing,
                 " missing); it was lost or replaced by an older copy. Missing events and "
-                "deletions are read from the log as far as it is retained");
+                "deletions are read from the log if it still contains them");
   }
   return found_;
 }

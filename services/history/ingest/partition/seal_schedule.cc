@@ -101,10 +101,10 @@ Status SealSchedule::SealAtStop() {
     }
   }
   if (left > 0) {
-    PITWALL_LOG(
-        kInfo, "insights", "partition ", partition_, ": ", left,
-        left == 1 ? " window was" : " windows were",
-        " not sealed before the stop timeout; the next start reads their rows from the log");
+    PITWALL_LOG(kInfo, "insights", "partition ", partition_, ": ", left,
+                left == 1 ? " window was" : " windows were",
+                " not sealed before the stop timeout; their rows will be read from the log at the "
+                "next start");
   }
   return OkStatus();
 }
