@@ -52,7 +52,7 @@ Status CheckLogMark(Log* log, const TopicPartition& at, int64_t position,
       records[0].append_time == mark.append_time)
     return OkStatus();
   return FailedPrecondition(Cat(place, ": the record at offset ", mark.offset,
-                                " differs from the record that was read (append time ",
+                                " differs from the record that was read earlier (append time ",
                                 records[0].append_time.ns(), " instead of ", mark.append_time.ns(),
                                 "; topic replaced)"));
 }
