@@ -116,7 +116,7 @@ Status CheckPlan(const LoadPlan& plan) {
   }
   if (plan.step_ns < kNanosPerMilli) return InvalidArgument("--step: must be at least 1ms");
   if (plan.interval_ns < 10 * kNanosPerMilli || plan.interval_ns > 60 * kNanosPerSecond)
-    return InvalidArgument("--interval: must be 10ms to 60s");
+    return InvalidArgument("--interval: must be between 10ms and 60s");
   if (plan.duration_ns < kNanosPerSecond) return InvalidArgument("--duration: must be at least 1s");
   if (plan.name.empty() || StartsWith(plan.name, "__"))
     return InvalidArgument("--name: must not be empty or start with __");
@@ -167,7 +167,7 @@ Status CompleteFaults(int64_t count, LoadPlan* plan) {
                                  plan->jobs, ")"));
     if (fault.rank >= ranks || (ranks == 0 && NeedsRank(fault.kind)))
       return InvalidArgument(Cat("--fault ", FaultName(fault.kind),
-                                 ": rank must be from 0 to --ranks - 1 (got rank ", fault.rank,
+                                 ": rank must be between 0 and --ranks - 1 (got rank ", fault.rank,
                                  ", --ranks ", ranks, ")"));
     if (fault.kind == FaultKind::kGpuDrop && plan->gpus == 0)
       return InvalidArgument("--fault gpu: nodes do not have GPUs; specify --gpus");
