@@ -52,9 +52,8 @@ void CaptureCoordinator::Stop() {
 StatusOr<std::string> CaptureCoordinator::RequestCapture(CaptureRequest request) {
   MutexLock lock(&mutex_);
   if (requests_.size() >= options_.max_requests) {
-    return ResourceExhausted(
-        Cat("captures: ", requests_.size(),
-            " requests are already waiting for the log, which is the maximum; retry later"));
+    return ResourceExhausted(Cat("captures: the limit of ", requests_.size(),
+                                 " pending requests is reached; retry later"));
   }
   if (request.id.empty()) {
     request.id = StableHashHex(Cat("office\xff", ::getpid(), "\xff", clock_->WallNs(), "\xff",

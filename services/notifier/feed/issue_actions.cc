@@ -97,7 +97,7 @@ Status IssueActions::Restart(int32_t partition) {
   RETURN_IF_ERROR(reader.Seek(kFromStart));
   ++resets_;
   PITWALL_LOG(kError, "notifier", "log_truncated: ", topic_, "/", partition,
-              ": the log ends below offset ", lost_at,
+              ": the log ends before offset ", lost_at,
               " (topic deleted, recreated, or truncated); reading from its start");
   MutexLock lock(&mutex_);
   // All actions from the old log have been sent, so their positions must precede every offset in

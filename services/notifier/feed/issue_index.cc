@@ -119,7 +119,7 @@ StatusOr<std::vector<IssueEventPtr>> IssueIndex::Find(std::string_view id) const
   if (count > 1)
     return InvalidArgument(Cat("issue ", Quote(id), ": ", count, " issues have this prefix (",
                                Join(found, ", "), count > kNamed ? ", …" : "",
-                               "); give a longer prefix"));
+                               "); specify a longer prefix"));
   // The index may have dropped the issue since the lookup.
   events = Events(found[0]);
   if (events.empty()) return NotFound(Cat("issue ", Quote(id), ": not found"));

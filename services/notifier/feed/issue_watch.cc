@@ -58,16 +58,15 @@ StatusOr<WatchBatch> LogWatch::Next(size_t max_events, Duration timeout) {
     items.clear();
     const Status read = cursor_.Next(max_events, &items);
     if (read.code() == absl::StatusCode::kDataLoss) {
-      return OutOfRange(
-          Cat("resume_token: the events after this token were deleted; list, then watch again: ",
-              ToStd(read.message())));
+      return OutOfRange(Cat("resume_token: the events after this token were deleted (",
+                            ToStd(read.message()), "); list, then watch again"));
     }
     if (absl::IsFailedPrecondition(read))
       return OutOfRange(Cat(ToStd(read.message()), "; list, then watch again"));
     RETURN_IF_ERROR(read);
     if (was_live_ && !cursor_.live()) {
       return ResourceExhausted(
-          "the watcher fell behind the events kept in memory; resume with its last token");
+          "the watcher fell behind the events kept in memory; resume with the last token");
     }
     was_live_ = cursor_.live();
     for (FeedItem& item : items) {

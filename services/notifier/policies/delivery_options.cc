@@ -33,7 +33,8 @@ Status CheckReceiver(const ReceiverOptions& options) {
                      });
   if (!named) {
     return InvalidArgument(
-        Cat("receiver name ", Quote(o.name), ": must be 1 to 64 characters of a-z A-Z 0-9 _ -"));
+        Cat("receiver name ", Quote(o.name),
+            ": must consist of 1 to 64 characters from a-z, A-Z, 0-9, _, and -"));
   }
   if (options.receiver == nullptr)
     return InvalidArgument(Cat("receiver ", o.name, ": kind must be set"));

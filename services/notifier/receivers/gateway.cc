@@ -84,7 +84,7 @@ StatusOr<std::shared_ptr<const GatewayReceiver>> GatewayReceiver::Make(GatewayTa
     std::vector<std::string> names;
     for (const Label& value : values) names.push_back(value.name);
     return InvalidArgument(
-        Cat("body: value ", Quote(use.name), " not found; the values are ", Join(names, ", ")));
+        Cat("body: value ", Quote(use.name), " not found; available values: ", Join(names, ", ")));
   }
   ASSIGN_OR_RETURN(const std::string sample, Expand(body, std::move(values)));
   if (target.escape == GatewayEscape::kJson && !sample.empty()) {

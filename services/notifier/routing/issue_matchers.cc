@@ -121,7 +121,8 @@ StatusOr<IssueMatchers> ParseIssueMatchers(const std::vector<std::string>& texts
     for (Matcher& matcher : matchers) out.matchers.push_back(std::move(matcher));
   }
   if (out.matchers.empty())
-    return InvalidArgument("matchers: must not be empty; specify e.g. severity=\"critical\"");
+    return InvalidArgument(
+        "matchers: must not be empty; specify at least one, for example severity=\"critical\"");
   return out;
 }
 

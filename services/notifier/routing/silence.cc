@@ -64,7 +64,7 @@ Status CheckSilence(const Silence& silence) {
   if (Trim(silence.comment).empty())
     return InvalidArgument("comment: must not be empty; enter the reason");
   if (silence.author.size() > kMaxText || silence.comment.size() > kMaxText)
-    return InvalidArgument(Cat("author and comment: must not be longer than ", kMaxText, " bytes"));
+    return InvalidArgument(Cat("author, comment: must each be at most ", kMaxText, " bytes long"));
   if (silence.ends_ns <= silence.starts_ns)
     return InvalidArgument("ends_at: must be later than starts_at");
   return OkStatus();
