@@ -99,7 +99,9 @@ class Rewriter {
     changed_ = false;
     Walk(expr, /*in_subquery=*/false);
     if (changed_ && lang::Print(*expr).find(kMetricName) != std::string::npos)
-      Refuse(*expr, "together with a selector on __name__, which would see the generated name");
+      Refuse(*expr,
+             "is not supported together with a selector on __name__, which would see the generated "
+             "name");
   }
   void Refuse(const Expr& expr, std::string_view why) {
     if (!status_.ok()) return;
@@ -345,7 +347,8 @@ Status RewriteOtherTimes(const std::vector<std::shared_ptr<lang::RuleFile>>& fil
       if (selector == nullptr || !NameOf(*selector).empty()) return;
       rewriter.SetSource(text.source);
       rewriter.Refuse(expr,
-                      "in a rule set with this selector, which does not have a plain metric name");
+                      "is not supported in a rule set with this selector, which does not have a "
+                      "plain metric name");
     });
   });
   return rewriter.status();

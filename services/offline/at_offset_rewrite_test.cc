@@ -104,9 +104,9 @@ TEST(OtherTimes, OtherSelectorsMustNotMatchGeneratedSeries) {
               HasSubstr("together with a selector on __name__"));
   EXPECT_THAT(Rewrite("x offset -1m", "  - record: x\n    expr: y\n").error,
               HasSubstr("on x, which these rules record"));
-  EXPECT_THAT(
-      Rewrite("x offset -1m", "  - record: y\n    expr: count({a=\"1\"})\n").error,
-      HasSubstr("r.yaml:7:17: error: @ or a negative offset in a rule set with this selector"));
+  EXPECT_THAT(Rewrite("x offset -1m", "  - record: y\n    expr: count({a=\"1\"})\n").error,
+              HasSubstr("r.yaml:7:17: error: @ or a negative offset is not supported in a rule set "
+                        "with this selector"));
 }
 
 }  // namespace

@@ -169,7 +169,7 @@ StatusOr<QueryAnswer> RunQuery(const std::vector<QuerySeries>& series, const Que
     return answer;
   }
   if (check::TypeOf(*expr) == check::Type::kMatrix)
-    return Unimplemented("the result is a range vector, which no rule can have");
+    return Unimplemented("the result is a range vector, which no rule can return");
   return LooksElsewhere(*expr) ? RunFolded(series, query, source, *expr)
                                : RunLive(series, query, *expr);
 }

@@ -20,7 +20,7 @@ StatusOr<Labels> ParseSeries(std::string_view text) {
   if (!selector->name.empty()) labels.push_back({std::string(kMetricName), selector->name});
   for (const lang::LabelMatcher& matcher : selector->matchers) {
     if (matcher.op != MatchOp::kEqual)
-      return InvalidArgument(Cat(Quote(text), ": labels of a series must use ="));
+      return InvalidArgument(Cat(Quote(text), ": series labels must use ="));
     labels.push_back({matcher.label, matcher.value});
   }
   return Labels::FromPairs(std::move(labels));

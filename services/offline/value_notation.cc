@@ -38,7 +38,7 @@ Status AppendValues(std::string_view item, std::vector<std::optional<double>>* v
   }
   const size_t sign = StepSign(body);
   if (sign != std::string_view::npos && !repeat.has_value())
-    return InvalidArgument("step must be followed by a count xn");
+    return InvalidArgument("step must be followed by a count (xN)");
   const auto first = ParseDouble(body.substr(0, sign));
   const auto step =
       sign == std::string_view::npos ? std::optional<double>(0) : ParseDouble(body.substr(sign));

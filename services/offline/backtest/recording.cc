@@ -97,7 +97,7 @@ Status Recording::AddSample(uint32_t series, int64_t time_ns, double value, uint
     if (time_ns > constant.at || time_ns <= constant.at - constant.reach) continue;
     if (++read_samples_ > kMaxReadSamples) {
       return ResourceExhausted(
-          Cat("too many samples in windows at fixed times (@) (limit ", kMaxReadSamples, ")"));
+          Cat("too many samples in windows at fixed times (@); the limit is ", kMaxReadSamples));
     }
     const Series& of = series_[route.series];
     read_[{index, of.job}][of.labels].emplace_back(time_ns, value);
@@ -186,10 +186,10 @@ StatusOr<bool> Recording::Next(TimedSample* sample) {
     if (std::bit_cast<uint64_t>(next.value) == std::bit_cast<uint64_t>(sample->value)) continue;
     if (duplicates_ == Duplicates::kRefuse) {
       const Series& series = series_[next.series];
-      return InvalidArgument(Cat(inputs_[series.input], ":", next.line,
-                                 ":1: ", series.labels.ToString(),
-                                 " has a different value at this time on line ", sample->line,
-                                 "; --duplicates first (or last) keeps one of them"));
+      return InvalidArgument(
+          Cat(inputs_[series.input], ":", next.line, ":1: ", series.labels.ToString(),
+              " has a different value at this time on line ", sample->line,
+              "; use --duplicates first or --duplicates last to keep one of them"));
     }
     ++replaced_;
     if (duplicates_ == Duplicates::kLast) *sample = next;

@@ -85,8 +85,9 @@ StatusOr<std::string> Summary::Text(const SummaryOptions& options) const {
                                "; select one with --job"));
   }
   if (id_.empty()) {
-    return NotFound(Cat(job_.empty() ? std::string("no job") : Cat("job ", Quote(job_)),
-                        " recorded no series named ", kSummaryPrefix, "*"));
+    return NotFound(Cat(job_.empty() ? std::string("no job recorded any")
+                                     : Cat("job ", Quote(job_), " recorded no"),
+                        " series named ", kSummaryPrefix, "*"));
   }
   if (points_ > kMaxSummaryPoints)
     return ResourceExhausted(

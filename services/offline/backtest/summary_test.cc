@@ -105,7 +105,7 @@ TEST(Summary, ThinsPointsUntilTextFits) {
 TEST(Summary, SummarizesSelectedJob) {
   Summary any("");
   EXPECT_THAT(std::string(any.Text({}).status().message()),
-              HasSubstr("recorded no series named summary:*"));
+              HasSubstr("no job recorded any series named summary:*"));
   Record(&any, 1, 1, "a");
   EXPECT_TRUE(any.Text({}).ok());
   Record(&any, 1, 1, "b");

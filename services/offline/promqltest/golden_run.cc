@@ -171,7 +171,7 @@ Status RunGoldenScript(
 }
 
 StatusOr<int> RunGolden(const std::vector<std::string>& files, const GoldenOptions& options) {
-  if (files.empty()) return InvalidArgument("script is missing; specify at least one FILE");
+  if (files.empty()) return InvalidArgument("no script given; specify at least one FILE");
   int64_t passed = 0;
   int64_t failed = 0;
   int64_t unsupported = 0;

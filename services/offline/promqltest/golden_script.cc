@@ -133,7 +133,7 @@ class ScriptParser {
       series.line = Number();
       if (starts.has_value()) {
         if (starts->labels != series.labels)
-          return InvalidArgument("preceding start timestamps belong to another series");
+          return InvalidArgument("the preceding start timestamps belong to another series");
         if (starts->points.size() != series.points.size())
           return InvalidArgument(Cat("there are ", starts->points.size(), " start timestamps for ",
                                      series.points.size(), " points"));
@@ -212,7 +212,8 @@ class ScriptParser {
     series.line = Number();
     if (!eval->range && !eval->range_vector && series.points.size() != 1) {
       return InvalidArgument(
-          Cat("a series of an instant query must have one value (got ", series.points.size(), ")"));
+          Cat("each series in an instant query result must have exactly one value (got ",
+              series.points.size(), ")"));
     }
     Put(std::move(series), &eval->series);
     return OkStatus();

@@ -51,7 +51,7 @@ Status RunFile(const std::string& path, const lang::PackSource& packs, Tally* ta
 }  // namespace
 
 StatusOr<int> RunRuleTests(const std::vector<std::string>& files, const lang::PackSource& packs) {
-  if (files.empty()) return InvalidArgument("test file is missing; specify at least one FILE");
+  if (files.empty()) return InvalidArgument("no test file given; specify at least one FILE");
   Tally tally;
   bool readable = true;
   for (const std::string& path : files) {

@@ -326,7 +326,7 @@ class TestRun {
       last = std::max(last, longest);
     }
     if (last < kMaxPosition - std::max<int64_t>(test_.start, 0)) return OkStatus();
-    return InvalidArgument("its times must be before the year 2043");
+    return InvalidArgument("times must be before the year 2043");
   }
 
   std::string Ask(const ExprCase& expr, const std::vector<QuerySeries>& samples) const {

@@ -223,7 +223,7 @@ groups:
 
         done = run()
         self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
-        self.assertIn("log.csv:4:1: train_loss has a different value at this time on line 3; --duplicates first (or last) keeps one", done.stderr)
+        self.assertIn("log.csv:4:1: train_loss has a different value at this time on line 3; use --duplicates first or --duplicates last to keep one", done.stderr)
         self.assertIn('skipped columns that are empty in all 3 rows: "acc"', done.stderr)
         for which, issues in (("first", 0), ("last", 1)):
             done = run("--duplicates", which)
