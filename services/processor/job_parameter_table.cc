@@ -95,14 +95,13 @@ const codec::JobParameters* JobParameterTable::Find(const std::string& job) cons
 StatusOr<codec::JobParameters> JobParameterTable::With(const codec::SetParameter& change) const {
   codec::JobParameters all = Without(change.parameter);
   if (all.parameters.size() >= kMaxParametersOfJob) {
-    return ResourceExhausted(
-        Cat("job: ", all.parameters.size(),
-            " parameters are set, which is the maximum; reset one of them first"));
+    return ResourceExhausted(Cat("job: the limit of ", kMaxParametersOfJob,
+                                 " parameters is reached; reset one of them first"));
   }
   if (jobs_.size() >= kMaxJobsWithParameters && !jobs_.contains(all.job)) {
-    return ResourceExhausted(Cat("job: ", jobs_.size(),
-                                 " jobs have parameters, which is the maximum; reset those of "
-                                 "another job first, or use the overrides file"));
+    return ResourceExhausted(Cat("job: the limit of ", kMaxJobsWithParameters,
+                                 " jobs with parameters is reached; reset another job's parameters "
+                                 "first, or use the overrides file"));
   }
   const auto at = std::find_if(all.parameters.begin(), all.parameters.end(), [&](const auto& one) {
     return NameOf(change.parameter) < NameOf(one.parameter);

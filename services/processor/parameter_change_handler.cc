@@ -285,8 +285,8 @@ Status ParameterChangeHandler::ResetOldParameters() {
     const bool over = !job->found || job->ended;
     const bool noted = all.over_since != EventTime();
     if (over && noted && now - all.over_since > options_.keep) {
-      PITWALL_LOG(kInfo, "processor", "job ", id, " is no longer running; reset ",
-                  all.parameters.size(), " of its parameters");
+      PITWALL_LOG(kInfo, "processor", "job ", id, " is no longer running; resetting its ",
+                  all.parameters.size(), " parameters");
       all.parameters.clear();
     } else if (over == noted) {
       continue;

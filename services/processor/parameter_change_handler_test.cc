@@ -327,7 +327,8 @@ TEST_F(ParameterChangeHandlerTest, LimitsNumberOfParameters) {
   Run(5);
   for (size_t i = 0; i < kMaxParametersOfJob; ++i)
     EXPECT_THAT(Answers(asked[i]), ElementsAre(HasSubstr("done: ")));
-  EXPECT_THAT(Answers(asked.back()), ElementsAre(HasSubstr("refused: job: 32 parameters")));
+  EXPECT_THAT(Answers(asked.back()),
+              ElementsAre(HasSubstr("refused: job: the limit of 32 parameters")));
   EXPECT_EQ(Replayed(), Published());
 }
 

@@ -151,10 +151,9 @@ void Processor::StandBy(Worker* worker, Duration* wait) {
       last = std::move(now);
       if (!logged) {
         logged = true;
-        Fail(worker,
-             Cat("fenced: ", metadata->owner, " now owns the partition; this processor (",
-                 options_.partition.owner, ") stands by until the owner has not committed for ",
-                 FormatDuration(patience.ns()), "; stop one of the two"));
+        Fail(worker, Cat("fenced: ", metadata->owner, " now owns the partition; this processor (",
+                         options_.partition.owner, ") waits until the owner has not committed for ",
+                         FormatDuration(patience.ns()), "; stop one of the two processors"));
       }
     }
     worker->wakeup->Wait(options_.retry_pause.ns());

@@ -89,7 +89,7 @@ StatusOr<RuleSet> RuleSets::Find(const std::string& hash, bool layered) {
   }
   if (damage.empty()) return NotFound(Cat(kRulesTopic, ": rule set ", hash, " is missing"));
   return DataLoss(Cat(kRulesTopic, ": rule set ", hash, " is missing or damaged (", damage,
-                      "); start with the same rule files to write it again"));
+                      "); start with the same rule files to rewrite it"));
 }
 
 }  // namespace pitwall::processor

@@ -108,8 +108,8 @@ bool CommitPipeline::DropLargestOutput(Commit* commit, const Status& refusal) {
   const std::string_view head = Utf8Prefix(largest->value, kRefusedHeadBytes);
   if (largest->topic == input_.topic || head.size() == largest->value.size()) return false;
   PITWALL_LOG(kError, "processor", "partition ", input_.partition, ": dropped a record of ",
-              largest->value.size(), " bytes for ", largest->topic, " of job ", Quote(largest->key),
-              ", which the log rejected: ", ToStd(refusal.message()));
+              largest->value.size(), " bytes for ", largest->topic, " (job ", Quote(largest->key),
+              "), which the log rejected: ", ToStd(refusal.message()));
   refusal_ = Utf8Prefix(ToStd(refusal.message()), kRefusedHeadBytes);
   OutgoingRecord letter{.topic = std::string(kDeadLetterTopic),
                         .key = largest->key,

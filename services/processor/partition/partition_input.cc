@@ -49,7 +49,8 @@ Status PartitionInput::CheckEnd(int64_t end) const {
 
 Status PartitionInput::TruncatedAt(int64_t end) const {
   return FailedPrecondition(Cat("log_truncated: ", at_.topic, " partition ", at_.partition,
-                                ": the log continues at offset ", end, ", below ", next_offset_,
+                                ": the log continues at offset ", end,
+                                ", below the expected offset ", next_offset_,
                                 " (topic deleted, recreated, or truncated); ", kAcceptReset));
 }
 
