@@ -24,7 +24,7 @@ Status QueryTimes::EncodeModifiers(lang::Modifiers* modifiers) {
     switch (modifiers->at->kind) {
       case lang::AtKind::kTimestamp:
         if (!(std::fabs(modifiers->at->seconds) < static_cast<double>(kMaxPosition) / 1e9))
-          return InvalidArgument("timestamp of the @ modifier is out of range");
+          return InvalidArgument("@ modifier timestamp is out of range");
         // Prometheus also rounds the time to milliseconds.
         time.at = std::llround(modifiers->at->seconds * 1e3) * 1'000'000;
         break;

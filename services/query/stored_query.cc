@@ -90,7 +90,7 @@ class Collector {
     if (!is_new) return known->second;
     const size_t bytes = LabelBytes(labels);
     if (bytes > left_->label_bytes) {
-      return ResourceExhausted(Cat("the series of the query have more than ", limits_->label_bytes,
+      return ResourceExhausted(Cat("the query's series have more than ", limits_->label_bytes,
                                    " bytes of labels; select fewer series or a shorter range"));
     }
     left_->label_bytes -= bytes;
@@ -369,7 +369,7 @@ StatusOr<std::vector<AnswerSeries>> StoredQuery::Run(
     return FailedPrecondition("a string expression does not return series");
   if (series.size() != plan.needs.size())
     return InvalidArgument(Cat("a query with ", plan.needs.size(),
-                               " inputs requires as many lists of series (got ", series.size(),
+                               " inputs requires one list of series per input (got ", series.size(),
                                ")"));
   Execution execution(plan.program, plan.times, limits);
   const plan::DomainPlan& domain = plan.domain();
