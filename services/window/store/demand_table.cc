@@ -199,9 +199,9 @@ Status DemandTable::StatusOf(uint32_t index) const {
   const WindowRef& at = state.at;
   if (at.track != nullptr && state.incomplete) {
     return ResourceExhausted(Cat(
-        "the oldest samples of a long window were dropped because all series together need more "
-        "than ",
-        limits_.max_window_bytes, " bytes, the limit (max_window_bytes); use a longer interval"));
+        "the oldest samples of a long window were dropped because all series together exceed the "
+        "limit of ",
+        limits_.max_window_bytes, " bytes (max_window_bytes); use a longer interval"));
   }
   if (at.sketch != nullptr && state.incomplete) {
     return ResourceExhausted(Cat("a series has more than ", SeriesStore::kMaxSketchSamples,

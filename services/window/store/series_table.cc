@@ -43,14 +43,14 @@ std::optional<SeriesId> SeriesTable::Find(const Labels& labels) const {
 
 StatusOr<SeriesId> SeriesTable::Add(const Labels& labels, Position sealed) {
   if (known_ >= max_series_) {
-    return ResourceExhausted(Cat("series ", labels.ToString(), ": the job already has ", known_,
-                                 " series, the limit (max_series)"));
+    return ResourceExhausted(Cat("series ", labels.ToString(),
+                                 ": the job already has the maximum of ", max_series_,
+                                 " series (max_series)"));
   }
   const size_t bytes = LabelBytes(labels);
   if (label_bytes_ + bytes > max_label_bytes_) {
-    return OutOfRange(Cat("series ", labels.Name(), ": the labels of the job already have ",
-                          label_bytes_, " bytes; the limit is ", max_label_bytes_,
-                          " (max_label_bytes)"));
+    return OutOfRange(Cat("series ", labels.Name(), ": the job's labels already use ", label_bytes_,
+                          " bytes; the limit is ", max_label_bytes_, " (max_label_bytes)"));
   }
   label_bytes_ += bytes;
   uint32_t id;

@@ -23,7 +23,7 @@ Status SeriesStore::State::CheckRow(const RowKey& key, size_t cells) const {
   if (open.charge() + cells + OpenRows::kCellsOfARow > max_open_samples) {
     return ResourceExhausted(
         Cat("row of ", key.source, ": ", open.cells(), " samples in ", open.rows().size(),
-            " rows are already waiting to be sealed, the limit (max_open_samples)"));
+            " rows are already waiting to be sealed (limit: max_open_samples)"));
   }
   return OkStatus();
 }

@@ -120,7 +120,7 @@ TEST(LongWindow, WindowOverMemoryLimitHasNoResult) {
   EXPECT_FALSE(f.Get(0).has_value());
   EXPECT_EQ(f.store.results().StatusOf(0).code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(f.store.results().StatusOf(0).message()),
-              testing::HasSubstr("40000 bytes, the limit (max_window_bytes)"));
+              testing::HasSubstr("the limit of 40000 bytes (max_window_bytes)"));
   EXPECT_TRUE(f.Get(1).has_value());
   EXPECT_TRUE(f.store.results().StatusOf(1).ok());
 
