@@ -58,7 +58,7 @@ export function Ran({ job, from, to }: { job: JobDetail; from: number; to: numbe
     <Panel title="Timeline of all ranks" id="timeline-title" note={left ? `Showing events since ${time(data.from)}. Zoom in to see earlier events.` : "Drag to zoom"}>
       <div class="pad">
         <Reading loaded={loaded} what="the timeline" />
-        {data && data.spans.start_ns.length === 0 && <p class="dim">No step or phase ended in this range. Record them in the training script with pitwall.steps(loader) and pitwall.phase(name).</p>}
+        {data && data.spans.start_ns.length === 0 && <p class="dim">No step or phase ended in this range. Record steps and phases in the training script with pitwall.steps(loader) and pitwall.phase(name).</p>}
         {bars && data.spans.start_ns.length > 0 && (
           <Timeline
             bars={bars} from={from} to={live ? Math.max(to, bars.latest) : to} zoom={zoomTo}

@@ -98,7 +98,7 @@ export function RanksSteps({ job }: { job: JobDetail }) {
               <>
                 <header class="tools">
                   <h3>Ranks × steps: {map.basis === "own" ? "own time, excluding waits for other ranks" : "duration (waits for other ranks are unknown)"}, relative to the median</h3>
-                  <fieldset class="choice"><legend class="sr">Order of ranks</legend>{orders.map(([key, text]) => <button key={key} type="button" aria-pressed={order === key} onClick={() => setOrder(key)}>{text}</button>)}</fieldset>
+                  <fieldset class="choice"><legend class="sr">Rank order</legend>{orders.map(([key, text]) => <button key={key} type="button" aria-pressed={order === key} onClick={() => setOrder(key)}>{text}</button>)}</fieldset>
                 </header>
                 <GridMap
                   rows={rows.map((row) => ({ key: String(map.rows[row.at]?.rank), label: `Rank ${map.rows[row.at]?.rank ?? missing}`, cells: map.rows[row.at]?.cells ?? [] }))}

@@ -17,7 +17,7 @@ export function ResourceTable({ job, from, to }: { job: string; from: string | u
   return (
     <Panel title="Resources" id="resources-title" note="GPU: share of time in which a kernel ran">
       <Reading loaded={loaded} what="resources" />
-      {loaded.data && nodes.length === 0 && <p class="dim pad">No node metrics in this range. The collector on each node sends them, every 500 ms by default.</p>}
+      {loaded.data && nodes.length === 0 && <p class="dim pad">No node metrics in this range. The collector on each node sends them every 500 ms by default.</p>}
       {nodes.length > 0 && (
         <Scroll label="Resources by node">
           <table class="plain wide natural">

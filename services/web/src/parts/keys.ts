@@ -30,7 +30,7 @@ export const keyList: [string, string][] = [
   ["/", "Search jobs"],
   ["j, k", "Next or previous job or issue"],
   ["Enter", "Open the selected job or issue"],
-  ["1 to 9", "Open a tab of the job"],
+  ["1 to 9", "Open a job tab"],
   ["a, d", "Move the range earlier or later"],
   ["w, s", "Zoom in or out"],
   ["f", "Show the whole job"],
