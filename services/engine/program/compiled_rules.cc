@@ -47,7 +47,7 @@ plan::ProgramPtr CompiledRules::ProgramFor(const JobIdentity& job) const {
   // Each override compiles on its own, so the combination can fail only because of a limit.
   if (!variant.ok()) {
     PITWALL_LOG(kError, "rules", "job ", job.id,
-                " ignores its text and window overrides, which do not compile together: ",
+                " ignores its text and window overrides, which cannot be compiled together: ",
                 ToStd(variant.status().message()));
     return program_;
   }
