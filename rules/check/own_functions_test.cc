@@ -82,6 +82,8 @@ TEST(OwnFunctions, ReportsInvalidCalls) {
        "7:33: error: outliers_over_time() wants a number of standard deviations that is not below "
        "0, found -1"},
       {"outliers_over_time(a[attempt], 3)", "needs every sample of its window"},
+      {"longest_run_over_time(a)", "expected type range vector"},
+      {"longest_run_over_time(a[attempt])", "needs every sample of its window"},
       {"robust_deriv(a[attempt])", "needs every sample of its window"},
       {"kendall_tau_over_time(a[attempt])", "needs every sample of its window"},
       {"robust_deriv(a[100h])", "robust_deriv keeps every sample of them, at most 4096"},

@@ -70,6 +70,7 @@ const std::vector<Case>& Cases() {
        WindowFunction::kSmoothing,
        {0.5, 0.5}},
       {"every sample", "outliers_over_time", WindowKind::kTime, WindowFunction::kOutliers, {3}},
+      {"every sample", "longest_run_over_time", WindowKind::kTime, WindowFunction::kLongestRun},
       {"every sample", "robust_deriv", WindowKind::kTime, WindowFunction::kRobustDeriv},
       {"every sample", "kendall_tau_over_time", WindowKind::kTime, WindowFunction::kKendallTau},
       {"every sample",

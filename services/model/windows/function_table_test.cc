@@ -34,6 +34,7 @@ TEST(FunctionTable, NumbersAreStable) {
   EXPECT_EQ(static_cast<int>(WindowFunction::kHistogram), 34);
   EXPECT_EQ(static_cast<int>(WindowFunction::kBlockQuantile), 35);
   EXPECT_EQ(static_cast<int>(WindowFunction::kEventPeriod), 36);
+  EXPECT_EQ(static_cast<int>(WindowFunction::kLongestRun), 37);
   EXPECT_EQ(static_cast<int>(FunctionId::kAbs), 0);
   EXPECT_EQ(static_cast<int>(FunctionId::kScalar), 13);
   EXPECT_EQ(static_cast<int>(FunctionId::kTimestampOf), 16);

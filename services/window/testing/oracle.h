@@ -77,6 +77,18 @@ inline std::optional<double> OracleOutliers(const std::vector<OracleSample>& w, 
   return count;
 }
 
+// Computes the length of each stretch of non-zero numbers and returns the largest.
+inline std::optional<double> OracleLongestRun(const std::vector<OracleSample>& w) {
+  std::vector<double> runs;
+  for (const OracleSample& s : w) {
+    if (std::isnan(s.value)) continue;
+    const bool continues = s.value != 0 && !runs.empty();
+    runs.push_back(s.value == 0 ? 0 : continues ? runs.back() + 1 : 1);
+  }
+  if (runs.empty()) return std::nullopt;
+  return *std::max_element(runs.begin(), runs.end());
+}
+
 // Computes the slope from at most `most` evenly spaced samples.
 inline std::optional<double> OracleTheilSen(const std::vector<OracleSample>& all, size_t most) {
   std::vector<OracleSample> numbers, w;
@@ -326,6 +338,8 @@ inline std::optional<double> OracleRead(const Demand& demand, Position tick, Pos
       return OracleBucket(w, OracleArguments(demand), bucket);
     case WindowFunction::kBlockQuantile:
       return OracleBlocks(w, OracleArguments(demand));
+    case WindowFunction::kLongestRun:
+      return OracleLongestRun(w);
     case WindowFunction::kShare:
     case WindowFunction::kLast:
     case WindowFunction::kTimestamp:

@@ -55,7 +55,7 @@ inline constexpr WindowFunction kRangeFunctions[] = {
     WindowFunction::kShare,         WindowFunction::kOutlierPeriod, WindowFunction::kSketchQuantile,
     WindowFunction::kOutliers,      WindowFunction::kRobustDeriv,   WindowFunction::kKendallTau,
     WindowFunction::kHistogram,     WindowFunction::kBlockQuantile, WindowFunction::kBlockQuantile,
-    WindowFunction::kEventPeriod};
+    WindowFunction::kEventPeriod,   WindowFunction::kLongestRun};
 
 inline Demand RandomDemand(Random& random) {
   static const int64_t kIntervals[] = {kSecond, kSecond, 2 * kSecond, 5 * kSecond};

@@ -13,6 +13,7 @@
 #include "services/base/text/strings.h"
 #include "services/window/functions/block_quantile.h"
 #include "services/window/functions/bucket_counts.h"
+#include "services/window/functions/longest_run.h"
 #include "services/window/functions/outlier_count.h"
 #include "services/window/functions/trend.h"
 #include "services/window/testing/oracle.h"
@@ -161,6 +162,26 @@ TEST(TheilSen, LongWindowsUseSubsetOfSamples) {
     EXPECT_EQ(Slope(values), 0.25) << n;
     EXPECT_EQ(Slope(values), OracleTheilSen(samples, kMaxSlopeSamples)) << n;
   }
+}
+
+std::optional<double> LongestRunOf(const Values& values) {
+  double length = 0;
+  return LongestRun(values, &length) ? std::optional(length) : std::nullopt;
+}
+
+TEST(LongestRun, ZeroEndsRun) {
+  EXPECT_EQ(LongestRunOf({1, 1, 0, 1, 1, 1, 0, 1}), 3);
+  EXPECT_EQ(LongestRunOf({0, 5, -5, 0.1}), 3);
+  EXPECT_EQ(LongestRunOf({1, 1, 1}), 3);
+  EXPECT_EQ(LongestRunOf({0, -0.0}), 0);
+  EXPECT_EQ(LongestRunOf({1}), 1);
+}
+
+TEST(LongestRun, SkipsNan) {
+  EXPECT_EQ(LongestRunOf({}), std::nullopt);
+  EXPECT_EQ(LongestRunOf({kNan, kNan}), std::nullopt);
+  EXPECT_EQ(LongestRunOf({1, kNan, 1, 0, 1}), 2);
+  EXPECT_EQ(LongestRunOf({kInf, -kInf, 0}), 2);
 }
 
 std::optional<double> Tau(const Values& values) {

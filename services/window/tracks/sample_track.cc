@@ -6,6 +6,7 @@
 #include "services/model/value.h"
 #include "services/window/functions/block_quantile.h"
 #include "services/window/functions/bucket_counts.h"
+#include "services/window/functions/longest_run.h"
 #include "services/window/functions/order_statistics.h"
 #include "services/window/functions/outlier_count.h"
 #include "services/window/functions/outlier_period.h"
@@ -85,6 +86,8 @@ bool ValueOfSamples(WindowFunction function, std::span<const int64_t> positions,
       return true;
     case WindowFunction::kBlockQuantile:
       return BlockQuantile(values, arguments, value);
+    case WindowFunction::kLongestRun:
+      return LongestRun(values, value);
     case WindowFunction::kLast:
     case WindowFunction::kTimestamp:
     case WindowFunction::kShare:
