@@ -119,7 +119,8 @@ class Folder {
     } else if (call->function == "timestamp" && call->arguments.size() == 1) {
       if (ModifiersOf(*call->arguments[0]) == nullptr)
         return Unimplemented(
-            "timestamp() of a result is not supported together with a negative offset or @");
+            "timestamp() of an expression other than a selector cannot be combined with a negative "
+            "offset or @");
     } else if (call->arguments.empty() && call->function != "pi") {
       call->arguments.push_back(Call("vector", Number(seconds)));  // hour(), year(), …
     }

@@ -58,7 +58,7 @@ Status CheckUrlWithoutSecrets(std::string_view url) {
   const auto [begin, end] = UserOf(url);
   if (begin == end) return OkStatus();
   return InvalidArgument(
-      Cat("URL must not have a user or password (got ", ShownUrl(url), "); write them to a file"));
+      Cat("URL must not contain a user or password (got ", ShownUrl(url), "); put them in a file"));
 }
 
 }  // namespace pitwall

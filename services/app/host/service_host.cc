@@ -47,8 +47,8 @@ Status ServiceHost::Start() {
   // A separate insights process may serve the log of a stopped `pitwall standalone`. The log's lock
   // prevents two processes from opening it.
   if (config_.log.kind == "embedded" && service_ != "standalone" && service_ != "insights") {
-    return InvalidArgument(Cat("log.kind: embedded supports one process (got service ", service_,
-                               "); set log.kind to kafka, or run pitwall standalone"));
+    return InvalidArgument(Cat("log.kind: embedded supports only one process (got service ",
+                               service_, "); set log.kind to kafka, or run pitwall standalone"));
   }
   for (self_metrics::Registration& registration : self_metrics::AddProcessMetrics(&exposition_)) {
     registrations_.push_back(std::move(registration));

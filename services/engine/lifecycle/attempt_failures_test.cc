@@ -164,7 +164,7 @@ TEST(AttemptFailures, DeathAfterAnnouncedStop_IsAttributedToStop) {
   EXPECT_EQ(first.data(), second.data());
 }
 
-TEST(AttemptFailures, DeathBeforeOrLongAfterStopIsDeath) {
+TEST(AttemptFailures, DeathBeforeOrLongAfterStopCountsAsDeath) {
   AttemptFailures before;
   before.Add(Signalled(8, 1, 9));
   before.stop().Announce(DeathAt(9));
