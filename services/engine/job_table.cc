@@ -36,7 +36,7 @@ bool JobTable::ShareIsFull(const std::string& owner) const {
   if (owner.empty() || jobs_.size() < options_.partition.max_jobs_per_owner) return false;
   size_t running = 0;
   for (const auto& [id, entry] : jobs_)
-    running += entry.running() && entry.job->identity().owner == owner;
+    running += entry.running() && entry.job->state().identity.owner == owner;
   return running >= options_.partition.max_jobs_per_owner;
 }
 
@@ -53,12 +53,12 @@ void JobTable::EvictTombstones(LogOffset offset, const std::string& owner) {
     if (!entry.is_tombstone() || offset < entry.from_offset) continue;
     const auto keep_first = [&entry = entry](JobEntry** known) {
       if (*known == nullptr ||
-          entry.job->lifecycle().ended_at() < (*known)->job->lifecycle().ended_at())
+          entry.job->state().lifecycle.ended_at() < (*known)->job->state().lifecycle.ended_at())
         *known = &entry;
     };
     ++ended;
     keep_first(&first);
-    if (owner.empty() || entry.job->identity().owner != owner) continue;
+    if (owner.empty() || entry.job->state().identity.owner != owner) continue;
     ++ended_of_owner;
     keep_first(&first_of_owner);
   }
@@ -116,7 +116,7 @@ std::vector<std::string> JobTable::SnapshotsDue(Duration interval, size_t limit)
     const bool gone = entry.job == nullptr && !entry.marked;
     const bool tombstone = entry.is_tombstone() && entry.tombstone_kept;
     if (gone || entry.snapshot_due ||
-        (entry.job != nullptr && entry.job->log_time() - entry.snapshot_log_time >=
+        (entry.job != nullptr && entry.job->state().log_time.ticks() - entry.snapshot_log_time >=
                                      (tombstone ? kTombstoneInterval : interval))) {
       due.push_back(id);
     }

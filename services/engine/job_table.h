@@ -27,8 +27,8 @@ struct JobEntry {
   bool needs_reconcile = false;           // history was lost since the last alert reconciliation
   bool snapshot_due = false;              // due regardless of the last snapshot's age
 
-  bool running() const { return job != nullptr && !job->lifecycle().ended(); }
-  bool is_tombstone() const { return job != nullptr && job->lifecycle().ended(); }
+  bool running() const { return job != nullptr && !job->state().lifecycle.ended(); }
+  bool is_tombstone() const { return job != nullptr && job->state().lifecycle.ended(); }
   // Returns the offset of the first record needed to rebuild the job.
   LogOffset replay_offset() const {
     return snapshot_offset != LogOffset::None() ? snapshot_offset : first_offset;

@@ -36,7 +36,7 @@ void Shard::RebuildStrangers(LogOffset upto, bool whole) {
 void Shard::PostponeSnapshot(const std::string& job) {
   JobEntry& entry = *jobs_.FindEntry(job);
   entry.snapshot_due = false;
-  if (entry.job != nullptr) entry.snapshot_log_time = entry.job->log_time();
+  if (entry.job != nullptr) entry.snapshot_log_time = entry.job->state().log_time.ticks();
 }
 
 void Shard::LoseHistory(LogOffset upto) {
@@ -76,8 +76,8 @@ Status Shard::RestoreJob(const JobSnapshot& snapshot) {
       return Annotate(status,
                       Cat("job ", Quote(snapshot.job), " at offset ", snapshot.offset.value()));
     }
-    entry.snapshot_log_time = entry.job->log_time();
-    entry.tombstone_kept = entry.job->lifecycle().ended();
+    entry.snapshot_log_time = entry.job->state().log_time.ticks();
+    entry.tombstone_kept = entry.job->state().lifecycle.ended();
     ++counters_.restored_jobs;
   } else {
     return DataLoss(Cat(
@@ -137,7 +137,7 @@ void Shard::ApplyBatch(LogOffset offset, AppendTime append_time, const Batch& ba
     }
   }
   entry.job->OnBatch({offset, append_time}, batch, raw, out);
-  if (entry.tombstone_kept && !entry.job->lifecycle().ended()) {
+  if (entry.tombstone_kept && !entry.job->state().lifecycle.ended()) {
     // The ended job resumes. Since its snapshot, it has received only ticks, which aged its
     // tombstone. The job is rebuilt from this record, and its next snapshot follows soon.
     entry.tombstone_kept = false;
@@ -163,7 +163,7 @@ Status Shard::ApplyControl(LogOffset offset, const ControlRecord& control, Event
   jobs_.ForEach([&](JobEntry& entry) {
     if (entry.job == nullptr || offset < entry.from_offset) return;
     entry.job->OnTick(control.elapsed, out);
-    if (entry.job->lifecycle().gone()) {
+    if (entry.job->state().lifecycle.gone()) {
       entry.job.reset();
       entry.gone_at = offset + 1;
     }
@@ -199,7 +199,7 @@ void Shard::SnapshotCommitted(const JobSnapshot& snapshot) {
   entry->snapshot_due = false;
   entry->marked = snapshot.format == kSnapshotGone;
   entry->tombstone_kept = entry->is_tombstone();
-  if (entry->job != nullptr) entry->snapshot_log_time = entry->job->log_time();
+  if (entry->job != nullptr) entry->snapshot_log_time = entry->job->state().log_time.ticks();
   // Only the rule set that is active at the replay offset and later rule sets can still be
   // requested.
   rule_sets_.ForgetBefore(replay_offset());

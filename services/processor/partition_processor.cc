@@ -20,8 +20,8 @@ WatchedJobs Inspect(const std::vector<std::string>& watch, const engine::Shard& 
     const engine::Job* job = shard.jobs().Find(id);
     if (job == nullptr) continue;
     one.found = true;
-    one.ended = job->lifecycle().ended();
-    one.identity = job->identity();
+    one.ended = job->state().lifecycle.ended();
+    one.identity = job->state().identity;
   }
   return seen;
 }
@@ -31,9 +31,9 @@ std::string CountJobs(const std::vector<const engine::Job*>& jobs, JobStats* sta
   std::string first_lost;
   for (const engine::Job* job : jobs) {
     ++stats->count;
-    stats->live_sources += job->sources().CountLive();
-    if (!job->domains().history_lost()) continue;
-    if (stats->history_lost++ == 0) first_lost = job->identity().id;
+    stats->live_sources += job->state().sources().CountLive();
+    if (!job->state().domains().history_lost()) continue;
+    if (stats->history_lost++ == 0) first_lost = job->state().identity.id;
   }
   return first_lost;
 }

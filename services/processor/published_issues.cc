@@ -103,13 +103,13 @@ void PublishedIssues::StopRules(const std::string& job, std::string_view reason,
 }
 
 void PublishedIssues::EmitStatuses(const engine::Job& job, std::vector<IssueEvent>* out) const {
-  const auto published = statuses_.find(job.identity().id);
-  for (const engine::RuleStatusNow& now : engine::StatusesOf(job.domains())) {
+  const auto published = statuses_.find(job.state().identity.id);
+  for (const engine::RuleStatusNow& now : engine::StatusesOf(job.state().domains())) {
     if (now.status == RuleStatus::kUnknown) continue;
     IssueEvent event;
-    event.job = job.identity().id;
-    event.job_name = job.identity().name;
-    event.reference = job.identity().reference;
+    event.job = job.state().identity.id;
+    event.job_name = job.state().identity.name;
+    event.reference = job.state().identity.reference;
     event.rule = now.rule->name;
     event.alert = now.rule->alert;
     if (published != statuses_.end()) {
@@ -119,8 +119,8 @@ void PublishedIssues::EmitStatuses(const engine::Job& job, std::vector<IssueEven
         event = last->second;
       }
     }
-    event.attempt = job.lifecycle().attempt();
-    SetStatus(now.status, now.reason, job.clock().watermark(), &event);
+    event.attempt = job.state().lifecycle.attempt();
+    SetStatus(now.status, now.reason, job.state().clock.watermark(), &event);
     out->push_back(std::move(event));
   }
 }

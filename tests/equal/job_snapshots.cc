@@ -21,7 +21,8 @@ constexpr int64_t kEvery = 20;  // records
 
 void Print(const engine::Shard& shard, int32_t partition, int64_t offset) {
   for (const engine::Job* job : shard.jobs().All()) {
-    const engine::JobSnapshot snapshot = shard.Snapshot(job->identity().id, LogOffset(offset));
+    const engine::JobSnapshot snapshot =
+        shard.Snapshot(job->state().identity.id, LogOffset(offset));
     std::printf("%d %" PRId64 " %s %u %zu %s\n", partition, offset, snapshot.job.c_str(),
                 snapshot.format, snapshot.payload.size(), StableHashHex(snapshot.payload).c_str());
   }

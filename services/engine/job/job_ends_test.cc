@@ -123,17 +123,17 @@ TEST_F(JobEnds, LateDeathReport_DoesNotResumeJob) {
 
 TEST_F(JobEnds, WaitingJobReportsRemainingGrace) {
   Boot("one", 1);
-  EXPECT_EQ(shard_.shard().jobs().Find("job")->lifecycle().OverIn(), std::nullopt);
+  EXPECT_EQ(shard_.shard().jobs().Find("job")->state().lifecycle.OverIn(), std::nullopt);
   Lose(0, 10);
   Lose(1, 11);
   Batch node;
   node.source = "node";
   shard_.Feed(node, 34);
-  EXPECT_EQ(shard_.shard().jobs().Find("job")->lifecycle().OverIn(), Duration::Seconds(97));
+  EXPECT_EQ(shard_.shard().jobs().Find("job")->state().lifecycle.OverIn(), Duration::Seconds(97));
   shard_.Restart();
-  EXPECT_EQ(shard_.shard().jobs().Find("job")->lifecycle().OverIn(), Duration::Seconds(97));
+  EXPECT_EQ(shard_.shard().jobs().Find("job")->state().lifecycle.OverIn(), Duration::Seconds(97));
   shard_.Feed(node, 400);
-  EXPECT_EQ(shard_.shard().jobs().Find("job")->lifecycle().OverIn(), std::nullopt);
+  EXPECT_EQ(shard_.shard().jobs().Find("job")->state().lifecycle.OverIn(), std::nullopt);
 }
 
 TEST_F(JobEnds, JobEndsAfterLaunchersOfAllNodes) {
@@ -209,7 +209,7 @@ TEST_F(JobEnds, TombstoneIgnoresResentDataOfDeadRanks) {
   Batch node;
   node.source = "node";
   shard_.Feed(node, 500);  // A node of a declared job, not a rank.
-  EXPECT_TRUE(shard_.shard().jobs().All()[0]->lifecycle().ended());
+  EXPECT_TRUE(shard_.shard().jobs().All()[0]->state().lifecycle.ended());
   Boot("two", 600);
   for (int64_t rank : {0, 1}) Send(rank, 610);
   EXPECT_EQ(Changes().back(), "600 2 attempt_began ");
@@ -222,7 +222,7 @@ TEST_F(JobEnds, CompletedActionEndsJobPermanently) {
   EXPECT_THAT(Changes(), ElementsAre("1 0 started ", "1 1 attempt_began ",
                                      "5 1 attempt_ended stopped", "5 1 ended stopped"));
   Boot("two", 10);
-  EXPECT_TRUE(shard_.shard().jobs().All()[0]->lifecycle().ended());
+  EXPECT_TRUE(shard_.shard().jobs().All()[0]->state().lifecycle.ended());
   EXPECT_EQ(shard_.drops(Drop::kJobEnded), 2U);
 }
 
@@ -236,7 +236,7 @@ TEST_F(JobEnds, LateCompletionOfActionIsReported) {
   EXPECT_EQ(Changes().back(), "12 1 ended stopped");
   shard_.Restart();
   Boot("two", 20);
-  EXPECT_TRUE(shard_.shard().jobs().All()[0]->lifecycle().ended());
+  EXPECT_TRUE(shard_.shard().jobs().All()[0]->state().lifecycle.ended());
 }
 
 TEST_F(JobEnds, NodeCannotReportLossOfRankOnAnotherNode) {

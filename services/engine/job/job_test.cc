@@ -105,13 +105,13 @@ TEST(JobTest, LateBatchOfOlderBoot_DoesNotEndAttempt) {
     Send(&shard, {.source = "rank-0@b", .start = 100, .at = 100.0 + s, .step = s});
   shard.SetAppendTime(112);
   Send(&shard, {.source = "rank-0@a", .start = 1, .at = 5, .step = 3});
-  EXPECT_EQ(shard.shard().jobs().All()[0]->lifecycle().attempt(), 1U);
+  EXPECT_EQ(shard.shard().jobs().All()[0]->state().lifecycle.attempt(), 1U);
   shard.SetAppendTime(-1);
   const uint64_t zombies = shard.drops(Drop::kZombie);
   for (int s = 13; s <= 15; ++s)
     Send(&shard, {.source = "rank-0@b", .start = 100, .at = 100.0 + s, .step = s});
   EXPECT_EQ(shard.drops(Drop::kZombie), zombies);
-  EXPECT_EQ(shard.shard().jobs().All()[0]->lifecycle().attempt(), 1U);
+  EXPECT_EQ(shard.shard().jobs().All()[0]->state().lifecycle.attempt(), 1U);
 }
 
 TEST(JobTest, AttemptNumbersMayStartAtZero) {
@@ -124,7 +124,7 @@ TEST(JobTest, AttemptNumbersMayStartAtZero) {
   // The second run resumes at step 5. Its steps must not count as late.
   for (int s = 5; s <= 12; ++s)
     Send(&shard, {.boot = "two", .start = 20, .attempt = 1, .at = 20.0 + s, .step = s});
-  EXPECT_EQ(shard.shard().jobs().All()[0]->lifecycle().attempt(), 1U);
+  EXPECT_EQ(shard.shard().jobs().All()[0]->state().lifecycle.attempt(), 1U);
   EXPECT_EQ(shard.drops(Drop::kLateStep), 0U);
   EXPECT_THAT(shard.Events(), Contains("io.pitwall.issue.resolved FewRanks"));
 }
@@ -266,7 +266,7 @@ groups:
   }
   EXPECT_THAT(shard.Events(), Contains("io.pitwall.issue.found Wrong"));
   for (int t = 0; t < 2000; ++t) shard.Tick();
-  EXPECT_TRUE(shard.shard().jobs().All()[0]->lifecycle().ended());
+  EXPECT_TRUE(shard.shard().jobs().All()[0]->state().lifecycle.ended());
 }
 
 TEST(JobTest, SeriesOfRemovedRuleEndAtNextTick) {

@@ -83,14 +83,14 @@ class JobOwnerTest : public ::testing::Test {
     EXPECT_THAT(shard_.Events(), Contains("io.pitwall.issue.found NonFinite"));
     if (goodbye) {
       Goodbye(squatter, 4, true);
-      ASSERT_TRUE(job()->lifecycle().ended());
+      ASSERT_TRUE(job()->state().lifecycle.ended());
     }
     const From declared{.owner = "uid:1000", .declared = true, .source = "node@n1", .boot = "n"};
     Log(declared, 4, 1.0);
     ASSERT_NE(job(), nullptr);
-    EXPECT_FALSE(job()->lifecycle().ended());
-    EXPECT_EQ(job()->identity().owner, "uid:1000");
-    EXPECT_EQ(job()->sources().CountLive(), 1U) << "the squatter's sources are removed";
+    EXPECT_FALSE(job()->state().lifecycle.ended());
+    EXPECT_EQ(job()->state().identity.owner, "uid:1000");
+    EXPECT_EQ(job()->state().sources().CountLive(), 1U) << "the squatter's sources are removed";
     EXPECT_EQ(shard_.shard().counters().displaced_jobs, 1U);
     EXPECT_THAT(shard_.Events(), Contains("io.pitwall.issue.resolved NonFinite"));
     Log(squatter, 5, kNan);
@@ -99,7 +99,7 @@ class JobOwnerTest : public ::testing::Test {
     Log({.owner = "uid:1002", .declared = true, .source = "node@n2", .boot = "m"}, 5, kNan);
     EXPECT_EQ(refused(), 2U);
     Log(declared, 6, 1.0);
-    EXPECT_EQ(job()->clock().watermark(), EventTime::FromNs(ShardForTest::At(6)));
+    EXPECT_EQ(job()->state().clock.watermark(), EventTime::FromNs(ShardForTest::At(6)));
     // Batches with an unknown owner are no longer accepted.
     Log({.owner = "", .source = "otlp", .boot = "o"}, 6, 1.0);
     EXPECT_EQ(refused(), 3U);
@@ -115,18 +115,18 @@ class JobOwnerTest : public ::testing::Test {
 TEST_F(JobOwnerTest, BatchOfAnotherOwnerHasNoEffect) {
   for (int s = 1; s <= 5; ++s) Log(ours_, s, 1.0);
   const From other{.owner = "uid:1001", .source = "rank-0@n2", .boot = "b2", .start = 4};
-  const uint64_t attempt = job()->lifecycle().attempt();
+  const uint64_t attempt = job()->state().lifecycle.attempt();
   Log(other, 6, kNan);                                            // Joins as a rank and logs NaN.
   Log({.owner = "uid:1001", .boot = "b3", .start = 5}, 6, kNan);  // Becomes the new rank 0.
   Goodbye(other, 6, true);                                        // Ends the job.
   for (int s = 6; s <= 9; ++s) Log(ours_, s, 1.0);
   EXPECT_EQ(refused(), 3U);
   ASSERT_NE(job(), nullptr);
-  EXPECT_FALSE(job()->lifecycle().ended());
-  EXPECT_EQ(job()->lifecycle().attempt(), attempt);
-  EXPECT_EQ(job()->sources().CountLive(), 1U);
-  EXPECT_EQ(job()->clock().watermark(), EventTime::FromNs(ShardForTest::At(9)));
-  EXPECT_EQ(job()->identity().owner, "uid:1000");
+  EXPECT_FALSE(job()->state().lifecycle.ended());
+  EXPECT_EQ(job()->state().lifecycle.attempt(), attempt);
+  EXPECT_EQ(job()->state().sources().CountLive(), 1U);
+  EXPECT_EQ(job()->state().clock.watermark(), EventTime::FromNs(ShardForTest::At(9)));
+  EXPECT_EQ(job()->state().identity.owner, "uid:1000");
   EXPECT_THAT(shard_.Events(), Not(Contains("io.pitwall.issue.found NonFinite")));
   EXPECT_THAT(shard_.Events(), Contains("io.pitwall.issue.found Flagged"));
 }
@@ -162,28 +162,28 @@ TEST_F(JobOwnerTest, TombstoneOfUndeclaredOwnerBlocksOnlyThatOwner) {
   const From squatter{.owner = "uid:1001", .source = "rank-0@n9", .boot = "s"};
   Log(squatter, 1, 1.0);
   Goodbye(squatter, 2, true);
-  ASSERT_TRUE(job()->lifecycle().ended());
+  ASSERT_TRUE(job()->state().lifecycle.ended());
   shard_.Restart();
-  ASSERT_TRUE(job()->lifecycle().ended());
+  ASSERT_TRUE(job()->state().lifecycle.ended());
   Log(squatter, 3, 1.0);
-  EXPECT_TRUE(job()->lifecycle().ended());
+  EXPECT_TRUE(job()->state().lifecycle.ended());
   EXPECT_EQ(shard_.drops(Drop::kJobEnded), 1U);
   for (int s = 3; s <= 5; ++s) Log(ours_, s, 1.0);
-  EXPECT_FALSE(job()->lifecycle().ended());
-  EXPECT_EQ(job()->identity().owner, "uid:1000");
-  EXPECT_EQ(job()->clock().watermark(), EventTime::FromNs(ShardForTest::At(5)));
+  EXPECT_FALSE(job()->state().lifecycle.ended());
+  EXPECT_EQ(job()->state().identity.owner, "uid:1000");
+  EXPECT_EQ(job()->state().clock.watermark(), EventTime::FromNs(ShardForTest::At(5)));
 }
 
 TEST_F(JobOwnerTest, UnknownOwnerIsAcceptedUntilDeclaration) {
   Log({.owner = "", .source = "old", .boot = "o"}, 1, 1.0);
-  EXPECT_EQ(job()->identity().owner, "");
+  EXPECT_EQ(job()->state().identity.owner, "");
   Log(ours_, 1, 1.0);
-  EXPECT_EQ(job()->identity().owner, "uid:1000");
+  EXPECT_EQ(job()->state().identity.owner, "uid:1000");
   Log({.owner = "", .source = "old", .boot = "o"}, 2, 1.0);
   EXPECT_EQ(refused(), 0U);
-  EXPECT_EQ(job()->sources().CountLive(), 2U);
+  EXPECT_EQ(job()->state().sources().CountLive(), 2U);
   Log({.owner = "uid:1000", .declared = true}, 2, 1.0);
-  EXPECT_EQ(job()->sources().CountLive(), 2U)
+  EXPECT_EQ(job()->state().sources().CountLive(), 2U)
       << "the job continues with the same, now declared owner";
   Log({.owner = "", .source = "old", .boot = "o"}, 3, 1.0);
   EXPECT_EQ(refused(), 1U);
@@ -193,10 +193,10 @@ TEST_F(JobOwnerTest, OwnerSurvivesRestart) {
   Log({.owner = "uid:1000", .declared = true}, 1, 1.0);
   Log({.owner = "uid:1001", .source = "x"}, 1, kNan);
   shard_.Restart();
-  EXPECT_EQ(job()->identity().owner, "uid:1000");
+  EXPECT_EQ(job()->state().identity.owner, "uid:1000");
   Log({.owner = "uid:1001", .declared = true, .source = "x"}, 2, kNan);
   EXPECT_EQ(refused(), 1U) << "the counter starts with the process";
-  EXPECT_EQ(job()->identity().owner, "uid:1000");
+  EXPECT_EQ(job()->state().identity.owner, "uid:1000");
 }
 
 TEST_F(JobOwnerTest, EventsContainOwner) {

@@ -109,7 +109,7 @@ TEST(PendingBytes, RestartDropsSameData) {
     }
     events[restart] = shard.Events();
     drops[restart] += shard.drops(Drop::kLimit);
-    held[restart] = TheJob(shard).sources().memory().total();
+    held[restart] = TheJob(shard).state().sources().memory().total();
   }
   EXPECT_EQ(events[0], events[1]);
   EXPECT_EQ(drops[0], drops[1]);
@@ -136,13 +136,13 @@ TEST(PendingBytes, RowsAboveStalledWatermarkAreBounded) {
       shard.Feed(batch, second);
     }
   }
-  EXPECT_LE(TheJob(shard).sources().memory().total(), kLimit / 2);
+  EXPECT_LE(TheJob(shard).state().sources().memory().total(), kLimit / 2);
   EXPECT_GT(shard.drops(Drop::kLimit), 0U);
-  EXPECT_EQ(TheJob(shard).sources().memory().largest(), PendingKind::kSamples);
+  EXPECT_EQ(TheJob(shard).state().sources().memory().largest(), PendingKind::kSamples);
   // The watermark finally advances. The held data is applied, and its memory is released.
   shard.Feed(silent, 100);
   shard.Feed(rank.Rank(), 100);
-  EXPECT_EQ(TheJob(shard).sources().memory().held(PendingKind::kSamples), 0U);
+  EXPECT_EQ(TheJob(shard).state().sources().memory().held(PendingKind::kSamples), 0U);
   EXPECT_THAT(LastError(shard), testing::HasSubstr("cannot be applied yet"));
 }
 
@@ -162,8 +162,8 @@ TEST(PendingBytes, EventsAboveStalledWatermarkAreBounded) {
     batch.step_promises.push_back({"train", i});
     shard.Feed(batch, 2 + i / 100.0);
   }
-  EXPECT_LE(TheJob(shard).sources().memory().total(), kLimit / 2 + 4096);
-  EXPECT_EQ(TheJob(shard).sources().memory().largest(), PendingKind::kTimelineEvents);
+  EXPECT_LE(TheJob(shard).state().sources().memory().total(), kLimit / 2 + 4096);
+  EXPECT_EQ(TheJob(shard).state().sources().memory().largest(), PendingKind::kTimelineEvents);
   EXPECT_GT(shard.drops(Drop::kLimit), 0U);
 }
 
@@ -182,8 +182,8 @@ TEST(PendingBytes, SchemasOfManySourcesAreBounded) {
       shard.Feed(batch, 1 + i);
     }
   }
-  EXPECT_LE(TheJob(shard).sources().memory().total(), kLimit / 2);
-  EXPECT_EQ(TheJob(shard).sources().memory().largest(), PendingKind::kSchemas);
+  EXPECT_LE(TheJob(shard).state().sources().memory().total(), kLimit / 2);
+  EXPECT_EQ(TheJob(shard).state().sources().memory().largest(), PendingKind::kSchemas);
   EXPECT_GT(shard.drops(Drop::kLimit), 0U);
 }
 

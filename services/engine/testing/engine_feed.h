@@ -110,7 +110,7 @@ class ShardForTest {
   void Restart() {
     std::vector<JobSnapshot> snapshots;
     for (const Job* job : shard_->jobs().All())
-      snapshots.push_back(shard_->Snapshot(job->identity().id, offset_));
+      snapshots.push_back(shard_->Snapshot(job->state().identity.id, offset_));
     shard_ = std::make_unique<Shard>(&rules_, options_);
     PITWALL_CHECK(
         shard_->SetInitialRules(snapshots.empty() ? first_ : snapshots[0].rule_set_hash).ok());
@@ -147,7 +147,7 @@ class ShardForTest {
   }
   // Returns a rule's current "<status> <reason>", even if no event has reported it.
   std::string StatusOf(std::string_view alert) const {
-    for (const RuleStatusNow& now : StatusesOf(shard_->jobs().Find("job")->domains())) {
+    for (const RuleStatusNow& now : StatusesOf(shard_->jobs().Find("job")->state().domains())) {
       if (now.rule->alert == alert) return Cat(RuleStatusName(now.status), " ", now.reason);
     }
     return "";

@@ -37,10 +37,10 @@ void MemoryGate::Measure(const engine::Shard& shard) {
   if (account_ == nullptr) return;
   LargestPart part;
   if (largest != nullptr) {
-    const engine::PendingBytes& held = largest->sources().memory();
+    const engine::PendingBytes& held = largest->state().sources().memory();
     const engine::PendingKind what = held.largest();
     part = {
-        Cat("job ", Quote(largest->identity().id)), most,
+        Cat("job ", Quote(largest->state().identity.id)), most,
         Cat(held.held(what) >> 20, " MiB of it ", engine::kHeldNames[static_cast<size_t>(what)])};
   }
   account_->Set(bytes_, std::move(part));

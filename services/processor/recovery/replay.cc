@@ -35,16 +35,16 @@ Status Replay::Settle(Log* log, engine::Shard* shard, std::vector<IssueEvent>* o
   ASSIGN_OR_RETURN(const PublishedIssues published, PublishedIssues::Read(log, partition_));
   for (const std::string& job : published.Jobs()) {
     const engine::Job* found = shard->jobs().Find(job);
-    if (found != nullptr && !found->lifecycle().ended()) continue;
+    if (found != nullptr && !found->state().lifecycle.ended()) continue;
     published.EndIssues(job, EventTime(), out);
     published.StopRules(job, "history lost: state and records of the job are gone", out);
   }
   for (const std::string& job : shard->jobs().NeedsReconcile()) {
     shard->ReconcileAlerts(job);
     const engine::Job* found = shard->jobs().Find(job);
-    if (found == nullptr || found->lifecycle().ended()) continue;
-    published.EndIssues(job, found->clock().begun() ? found->clock().watermark() : EventTime(),
-                        out);
+    if (found == nullptr || found->state().lifecycle.ended()) continue;
+    published.EndIssues(
+        job, found->state().clock.begun() ? found->state().clock.watermark() : EventTime(), out);
     published.EmitStatuses(*found, out);
   }
   settle_due_ = false;

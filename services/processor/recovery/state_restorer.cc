@@ -91,7 +91,7 @@ bool StateRestorer::KeepJob(const std::string& job, const codec::Snapshot& snaps
   const int64_t replay = resume_.metadata.replay;
   // The state of an ended job changes only if the job returns.
   const engine::Job* found = shard_->jobs().Find(job);
-  const bool over = found == nullptr || found->lifecycle().ended();
+  const bool over = found == nullptr || found->state().lifecycle.ended();
   if (at < resume_.log_start && !over) {
     shard_->DropJob(job);  // records after the snapshot were deleted
     return false;
