@@ -193,7 +193,7 @@ class FakeCollector:
 def broken_promises(messages):
     """Checks the messages of one boot in order. Returns violations of earlier promises as strings.
 
-    The time of a span is its end. A step promise may decrease only in the message that contains the lower steps, or earlier.
+    The time of a span is its end. A step promise may decrease only in the message that contains the lower steps, or in an earlier one.
     """
     found = []
     promise = -1

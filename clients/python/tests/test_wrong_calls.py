@@ -1,4 +1,4 @@
-"""Tests for invalid calls. An invalid call must not raise into training. It is reported once, as a warning `place: cause (value); what to do`."""
+"""Tests for invalid calls. An invalid call must not raise into training. It is reported once, as a warning `place: cause (value); advice`."""
 import logging
 import unittest
 

@@ -10,8 +10,8 @@
         pitwall.log(loss=loss.item())
 
 The client times the training loop and sends the data to the node's collector over a Unix socket. No function prints or raises into the training
-script. Only the end of a loop and the end of the script wait briefly for the collector. Before init() and without a collector, every call is a no-op.
-The logger "pitwall" receives one debug message for each kind of failure. All functions are thread-safe.
+script. The script waits briefly for the collector only when a loop or the script itself ends. Before init() and without a collector, every call is a
+no-op. The logger "pitwall" receives one debug message for each kind of failure. All functions are thread-safe.
 """
 import re
 
@@ -43,8 +43,7 @@ def init(job=None, *, job_id=None, rank=None, local_rank=None, world_size=None, 
     job: name of the job.
     job_id: ID that is never reused, if the scheduler provides one.
     labels: additional labels for this process.
-    config: settings that two comparable runs must share, such as a dict of hyperparameters. The job gets the hash of the settings as the label
-    config_hash.
+    config: settings that two comparable runs must share, such as a dict of hyperparameters. Their hash becomes the job's label config_hash.
     socket: path of the collector's socket.
     queue: maximum number of spans and values to queue while the collector is not reading. Newer items are dropped and counted.
     step_lag: number of steps by which values may be logged late.

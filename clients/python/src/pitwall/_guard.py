@@ -18,8 +18,8 @@ class WrongCall(ValueError):
 
 
 def brief(value):
-    """Formats a value for a message. Plain values are printed. For any other value, only the type is shown, because its text may be long or require
-    waiting for a device."""
+    """Formats a value for a message. Plain values are shown as their repr. For any other value, only the type is shown, because its text may be long or
+    require waiting for a device."""
     if value is None or isinstance(value, (bool, int, float, str)):
         text = repr(value) if not isinstance(value, int) or abs(value) < 1 << 200 else "an int of %d bits" % value.bit_length()
         return text if len(text) <= 80 else text[:77] + "..."

@@ -88,7 +88,8 @@ class _Exit:
         if isinstance(value, SystemExit):
             self.status = _status_of(value.code)
             self.failed = self.failed or self.status != 0
-            # Launchers such as torch.multiprocessing convert an exception to an exit status, so the original exception is the cause or context.
+            # Launchers such as torch.multiprocessing convert an exception to an exit status, so the original exception is the cause or context of the
+            # SystemExit.
             cause = value.__cause__ or (None if value.__suppress_context__ else value.__context__)
             if self.status != 0 and isinstance(cause, Exception):
                 self.exception = describe(cause)
@@ -222,7 +223,7 @@ def begin_model(model):
 
 def _exception_here(exiting):
     """Describes the exception being handled (for example, if `finally` calls finish()), or the exception that ended the script, even if another hook
-    has replaced ours. Returns "" if there is none. The exit status decides whether the process failed."""
+    has replaced ours. Returns "" if there is no exception. The exit status determines whether the process failed."""
     value = sys.exc_info()[1]
     if value is None and exiting:
         value = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)

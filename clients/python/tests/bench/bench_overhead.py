@@ -3,8 +3,8 @@
 The first column is the wall time of the call in the training thread, in a tight loop. The second column is the CPU time of the client's own thread
 per call, at 2000 calls per second. That thread shares the interpreter lock with training. If the sum for a phase is not below 10 us, the exit status
 is 1. --check measures only a phase and uses the best of five rounds, because other processes can only increase the time. On a slow machine, the limit
-is raised. The increase is the additional cost of a thread that only takes 2000 items per second from a queue, relative to the reference machine
-(REFERENCE_US).
+is raised. The increase is the additional cost of a thread that does nothing but take 2000 items per second from a queue, relative to the reference
+machine (REFERENCE_US).
 """
 import os
 import queue

@@ -7,7 +7,7 @@ A step consists of a small real step in PyTorch, plus work that extends it to th
 clock only runs during the small step, which contains all calls to the client, because the variance of the other work would hide their cost. A Python
 loop before each turn measures the machine's current speed. Only the fastest third of the turns counts, because shared cores slow down all work. The
 results are trimmed means (10% at each end) with 95% confidence intervals. Steps with a norm and steps that save are reported separately and weighted
-by their frequency. The client's thread has its own clock. *Wait* is the time in which the training thread does not run (wall minus CPU time) while
+by their frequency. The client's thread is timed separately. *Wait* is the time in which the training thread does not run (wall minus CPU time) while
 the client thread is busy, minus the same time while the client thread is idle. The wait includes time spent waiting for the interpreter lock or a
 core, so it is only meaningful on a quiet machine.
 

@@ -1,10 +1,10 @@
 """Cost of a training step with the client, by part: `python3 clients/python/tests/bench/bench_step.py [--sources DIR]`.
 
 Each row adds one part of the client to the previous row. A step is a real step of a small PyTorch model. The rows take turns, one block of steps
-each, so other load on the machine affects all of them. The clock is the thread's CPU time per step. The results are the mean of the fastest fifth of
-all steps, and the median, because contention for caches and cores can only increase the time. Steps that save or compute a norm are not among the
-fastest. Their cost is reported separately, as the mean of their own fastest fifth. The client's own thread has its own clock, and only the best third
-of its blocks counts.
+each, so other load on the machine affects all of them. A step's time is the CPU time of the training thread. The results are the mean of the fastest
+fifth of all steps, and the median, because contention for caches and cores can only increase the time. Steps that save or compute a norm are not
+among the fastest. Their cost is reported separately, as the mean of their own fastest fifth. The client's own thread is timed separately, and only
+the best third of its blocks counts.
 
 --sources: the `src` of another version, or a directory written by native_build.py, to compare two versions.
 """
@@ -38,7 +38,7 @@ class Training:
                           grad_norm_every=10 if "norm" in parts else 0)
 
     def block(self, count):
-        """Trains this number of steps. Returns the CPU seconds of this thread for each step."""
+        """Trains for this number of steps. Returns the CPU seconds of this thread for each step."""
         pitwall = self._pitwall
         loader = [self._batch] * count
         clock, seconds = time.thread_time_ns, []

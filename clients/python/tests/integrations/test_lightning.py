@@ -62,7 +62,7 @@ class LightningTest(CallbackTest):
         self.assertEqual(self.of(values, "train_learning_rate"), [(step, 0.25) for step in range(8)])
         self.assertEqual(self.of(values, "train_accuracy"), [(step, 0.5) for step in range(8)])
         self.assertEqual(self.of(values, "train_epoch"), [(step, float(step // 4)) for step in range(8)])
-        # There are two evaluations of two batches; the sanity check before training does not count.
+        # There are two evaluations of two batches each; the sanity check before training does not count.
         self.assertEqual(self.spans_of("step", "eval"), [0, 1, 2, 3])
         self.assertEqual(len(self.spans_of("eval")), 2)
         evaluated = module.evaluated[2:]

@@ -99,7 +99,7 @@ def _operators(events, device, own_us):
 
 
 def _cpu_us(event):
-    # An asynchronous event does not have self time in the thread that started it.
+    # An asynchronous event has no self time in the thread that started it.
     return event.time_range.end - event.time_range.start if event.is_async else event.self_cpu_time_total
 
 

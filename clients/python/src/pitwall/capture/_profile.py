@@ -111,7 +111,7 @@ class Profiler:
     # The recorder calls these functions in the step's thread.
 
     def before_step(self, mode, number):
-        """Starts the requested profiles of the step. number: the explicit step number, or None."""
+        """Starts the profiles requested for the step. number: the explicit step number, or None."""
         if mode != "train":
             return
         try:

@@ -37,13 +37,13 @@ class Progress:
         self._since = None        # phase that covers the time between two callbacks
 
     def begin_loop(self):
-        """Starts the training; stop() ends it."""
+        """Records the start of training; stop() records its end."""
         self._loop.enter(self.recorder)
 
     # Training steps.
 
     def fetch(self, number):
-        """Starts the wait for the batch of the step with this number."""
+        """Records the start of the wait for the batch of step `number`."""
         self.rest()
         if self._step is None and self.recorder is not None:
             self._step = self.recorder.begin_step(number, fetching=True)
@@ -51,7 +51,7 @@ class Progress:
             self.between("dataloader")
 
     def begin_step(self, number):
-        """Starts the step when its batch has arrived. Has no effect while a step is running."""
+        """Records that the batch has arrived and its step has started. Has no effect while a step is running."""
         if self.recorder is None or (self._step is not None and not self._fetching):
             return
         if self._fetching:
@@ -90,7 +90,7 @@ class Progress:
                 self.recorder.drop_step(step)
 
     def stop(self):
-        """Ends the training. Open steps and phases count as unfinished."""
+        """Records the end of training. Open steps and phases count as unfinished."""
         self.rest()
         self.end_eval()
         self.end_phases()

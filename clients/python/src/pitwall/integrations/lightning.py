@@ -1,6 +1,6 @@
 """Callback for Lightning: `Trainer(..., callbacks=[pitwall.lightning_callback()])`.
 
-A step is an optimizer step, regardless of the number of batches that accumulate its gradients. The step number is the Trainer's global_step before
+A step is an optimizer step, regardless of how many batches its gradients are accumulated over. The step number is the Trainer's global_step before
 the step. Phases: dataloader, forward (the training step until its backward pass), backward, optimizer, eval, and checkpoint (all files that
 Trainer.save_checkpoint saves).
 """

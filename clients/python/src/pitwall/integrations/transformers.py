@@ -1,6 +1,6 @@
 """Callback for Hugging Face's Trainer: `Trainer(..., callbacks=[pitwall.transformers_callback()])`.
 
-A step is an optimizer step, regardless of the number of batches that accumulate its gradients. The step number is the Trainer's global_step before
+A step is an optimizer step, regardless of how many batches its gradients are accumulated over. The step number is the Trainer's global_step before
 the step, starting at 0. Phases: dataloader (the wait for the step's batches), eval, and checkpoint. With watch, also forward, backward, and
 optimizer.
 """

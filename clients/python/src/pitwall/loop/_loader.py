@@ -1,7 +1,6 @@
 """Metrics for a PyTorch DataLoader passed to steps(): its arguments, recorded periodically, and the number of workers that deliver batches.
 
-The loader's iterator stores in advance which worker produces the next batch. This attribute is not public. If it is missing, deliveries are not
-reported.
+A private attribute of the loader's iterator identifies the worker that produces the next batch. If it is missing, deliveries are not reported.
 """
 from collections import deque
 

@@ -160,7 +160,7 @@ def steps(loader, start=None):
     start: number of the first step, for training that resumes from a checkpoint. A number below the last step is a rollback.
 
     The loop ends when the loader is exhausted, or when `break` or an exception leaves the loop. A process that is idle afterwards is not reported as
-    hung. If the script keeps the iterator (`it = iter(pitwall.steps(loader))`), the loop ends with it.close() or del it. Errors from the loader
+    hung. If the script keeps the iterator (`it = iter(pitwall.steps(loader))`), the loop ends with `it.close()` or `del it`. Errors from the loader
     propagate; the client itself never raises.
     """
     return (_SizedSteps if hasattr(loader, "__len__") else _Steps)(loader, start)

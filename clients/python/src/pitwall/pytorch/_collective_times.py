@@ -2,7 +2,7 @@
 
 The time is how long a collective blocks the computation: the wait for the last rank plus the transfer. The k-th collective of a group is the same
 collective on all ranks. If all ranks counted the same number of collectives in a step, a rank's wait for the others is its time minus the minimum
-over all ranks. Rules compute that difference, which does not require comparable clocks on different machines. The client sends two numbers per step
+over all ranks. Rules compute that difference, which does not require synchronized clocks on different machines. The client sends two numbers per step
 and group.
 
 On a GPU, the times come from pairs of events in the compute stream. The host never waits for the device, because a pair is read at the end of a later

@@ -17,7 +17,7 @@ from .. import _lifecycle
 from .._guard import swallow
 from . import _collective_times, _operations
 
-# Names ending in _single belong to the newest PyTorch, where FSDP calls these functions.
+# Some functions ending in _single exist only in the latest PyTorch, where FSDP calls them.
 FUNCTIONS = ("all_reduce", "all_reduce_coalesced", "all_gather", "all_gather_into_tensor", "all_gather_single",
              "_all_gather_base", "all_gather_coalesced", "all_gather_object", "reduce_scatter", "reduce_scatter_tensor",
              "reduce_scatter_single", "_reduce_scatter_base", "gather_single", "gather_into_tensor", "broadcast", "broadcast_object_list", "barrier", "monitored_barrier", "all_to_all",
@@ -37,7 +37,7 @@ _labels = {}
 
 
 def watch(ddp):
-    """Replaces the functions only once, even after several calls. Returns a handle with close()."""
+    """Replaces the functions only once, even if called several times. Returns a handle with close()."""
     global _users
     with _lock:
         _users += 1

@@ -72,7 +72,7 @@ class Scaling:
         return _latest()
 
     def scale(self):
-        """Returns the scale without waiting for its device. Returns None without a scaler or before the scaler's first use."""
+        """Returns the scale without waiting for its device. Returns None if there is no enabled scaler or it has not been used yet."""
         return scale_of(self.scaler())
 
     def is_unscaled(self, optimizer):
@@ -124,7 +124,7 @@ class Scaling:
 
 
 def scale_of(scaler):
-    """Returns the scale of a GradScaler without waiting for its device. Returns None without a scaler or before the scaler's first use."""
+    """Returns the scale of a GradScaler without waiting for its device. Returns None if there is no enabled scaler or it has not been used yet."""
     if scaler is None or not getattr(scaler, "is_enabled", lambda: True)():
         return None
     scale = getattr(scaler, "_scale", None)

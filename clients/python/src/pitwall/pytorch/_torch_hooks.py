@@ -83,7 +83,7 @@ if native:
 class Watch(native.WatchState if native else object):
     """Handle returned by watch(). loss: the function to call instead of a loss function passed to watch().
 
-    The C module implements the common case of each hook under the hook's name without the underscore. Otherwise, it calls the method here.
+    The C module implements the common case of each hook under the hook's name without the underscore. In all other cases, it calls the method here.
     """
 
     def __init__(self, model, optimizers, loss, collections, options):
@@ -188,7 +188,7 @@ class Watch(native.WatchState if native else object):
     # Schedule.
 
     def _due(self, point, mode, step):
-        """Returns the point's collections that save at this step, or none if the step was already checked."""
+        """Returns the point's collections that are due at this step; empty if the step was already checked."""
         if step is None:
             return ()
         look = self._looks.get((point, mode))
@@ -477,7 +477,7 @@ class Watch(native.WatchState if native else object):
                     self._statistics.add(self._matching(due, OPTIMIZER, full), full, tensor)
 
     def _parameters(self, optimizer):
-        """Yields (name, parameter) of the model. With an optimizer, yields only the parameters that the optimizer updates."""
+        """Yields the model's (name, parameter) pairs. With an optimizer, yields only the parameters that the optimizer updates."""
         own = None if optimizer is None else {id(p) for group in optimizer.param_groups for p in group["params"]}
         for name, parameter in self._model.named_parameters():
             if own is None or id(parameter) in own:

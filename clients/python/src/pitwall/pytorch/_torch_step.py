@@ -25,7 +25,7 @@ class Loop(_recorder.native.LoopState if _recorder.native else object):
         self.step = None             # running step of the mode, or None
 
     def before_forward(self, training):
-        """Starts the phase "forward" or "eval". Returns False without a recorder."""
+        """Starts the phase "forward" or "eval". Returns False if there is no recorder."""
         recorder = self.recorder = _lifecycle.recorder
         if self._running:
             for phase in list(self._running):  # phases of an earlier pass that raised

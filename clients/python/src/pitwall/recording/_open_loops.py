@@ -67,7 +67,7 @@ class OpenLoops:
                 self._report(True)
 
     def _close_left(self, _):
-        """Closes each loop if its function has returned or raised without closing it. Called twice a second."""
+        """Closes each loop whose function has returned or raised without closing it. Called twice a second."""
         with self._lock:
             left = [loop for loop in self._loops if loop.is_left()]
         for loop in left:

@@ -2,7 +2,7 @@
 
 A tensor's name identifies its kind. A parameter has its own name (`fc1.weight`), its gradient is `gradient/fc1.weight`, and an optimizer variable is
 `optimizer/exp_avg/fc1.weight`. Inputs and outputs of a module are `<path>.<class>_input_<n>` and `<path>.<class>_output_<n>` with the class in
-lowercase (`features.1.relu_output_0`), where n counts over the calls of one forward pass. Inputs and outputs of the model do not have a path
+lowercase (`features.1.relu_output_0`), where n numbers the tensors across all calls in one forward pass. Inputs and outputs of the model do not have a path
 (`resnet_input_0`). A loss is named after the class of its module (`crossentropyloss_output_0`).
 """
 import re

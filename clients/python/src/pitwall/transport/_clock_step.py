@@ -1,4 +1,4 @@
-"""Filter for steps of the wall clock, identical to the collector's filter (services/base/system/clock_step.h)."""
+"""Filter for wall clock steps, identical to the collector's filter (services/base/system/clock_step.h)."""
 
 LARGE_NS = 3600 * 10**9  # a larger step is more often an incorrect clock than a correction
 HOLD_NS = 60 * 10**9     # a large step is accepted once it has persisted this long

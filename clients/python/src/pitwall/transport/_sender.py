@@ -1,6 +1,6 @@
 """The client's own thread. It sends the Recorder's items to the collector, and heartbeats while training hangs.
 
-The thread runs from start() to stop(), and all its waits are bounded. Without a collector, the thread retries with growing pauses, while the
+The thread runs from start() to stop(), and all its waits are bounded. Without a collector, the thread retries at growing intervals, while the
 Recorder's bounded queue fills and then drops new items.
 
 A collector confirms the Updates that are durable (Written). The client keeps unconfirmed Updates and resends them with their sequence numbers after a
@@ -92,7 +92,7 @@ class Sender:
             self._patience.join(self._thread)
 
     def flush(self, timeout):
-        """Sends the data recorded before the call, and waits at most `timeout` seconds until that data is written to the socket. A no-op in the
+        """Sends the data recorded before the call, and waits up to `timeout` seconds for it to be written to the socket. A no-op in the
         sender's own thread and without a collector."""
         if self._socket is None or self._thread is threading.current_thread():
             return
@@ -318,7 +318,7 @@ class Sender:
         if rest:
             for mode, step in _lowest_steps(rest).items():
                 steps[mode] = min(steps.get(mode, 0), step)
-        # If steps were rolled back and continued since the last Update, the Update that contains the lower steps reports the rollback.
+        # If steps were rolled back and resumed since the last Update, the Update that contains the lower steps reports the rollback.
         for mode, step in _lowest_steps(chunk).items():
             if step < self._last_steps.get(mode, 0):
                 steps[mode] = min(steps.get(mode, 0), step)
