@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # demo.sh [--kafka] [--keep | --no-keep] [--seconds N]: the main use case, end to end, on this machine.
 #
-# Installs what is missing, builds Pitwall, starts it, and trains a small network on scikit-learn's digits while faults are injected in
-# turn. Prints the start and end of each issue with its latency, and finally the address of the job's page. In a
-# terminal, Pitwall then runs until Ctrl-C; otherwise the demo exits.
+# Installs missing dependencies, builds Pitwall, starts it, and trains a small network on scikit-learn's digits while faults are injected in turn.
+# Prints the start and end of each issue with its latency, and finally the address of the job's page. In a terminal, Pitwall then runs until Ctrl-C;
+# otherwise the demo exits.
 #   --kafka    a real Kafka broker, and collector, processor, notifier, and executor as separate processes
 #   --keep     always leaves Pitwall running afterwards; --no-keep never does
 # A second run does not install or build anything.

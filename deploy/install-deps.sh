@@ -89,7 +89,7 @@ install_wanted() {
     return 1
   fi
   say "installing ${#wanted[@]} packages: ${wanted[*]}"
-  # Continues after an error, because the unreachable repository may not be needed. If it is needed, the installation below fails.
+  # Continues after an error, because an unreachable repository may not be needed. If it is needed, the installation below fails.
   as_root env DEBIAN_FRONTEND=noninteractive apt-get update -qq || say "apt-get update failed (exit status $?); installing with the existing package lists"
   as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${wanted[@]}" >&2 || {
     say "packages: apt-get install failed (exit status $?); its error is above"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Build progress: reads ninja's output and prints steps, elapsed time, and an estimate of the remaining time.
 
-On a terminal, it updates one line; otherwise, it prints a line every 15 seconds. All other output of ninja (errors, warnings) is passed through.
+On a terminal, it updates one line; otherwise, it prints a line every 15 seconds. All other ninja output (errors, warnings) is passed through.
 """
 import os
 import re

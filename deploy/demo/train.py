@@ -82,7 +82,7 @@ class Control:
         if path:
             if not os.path.exists(path):
                 open(path, "a", encoding="utf-8").close()
-            # A FIFO opened for reading and writing never reports the end of file when there are no writers.
+            # A FIFO opened for reading and writing never reports end of file, even without writers.
             fifo = stat.S_ISFIFO(os.stat(path).st_mode)
             self._file = os.open(path, (os.O_RDWR if fifo else os.O_RDONLY) | os.O_NONBLOCK)
 
