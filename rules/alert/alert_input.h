@@ -27,7 +27,8 @@ struct AlertInput {
 };
 
 struct AlertOptions {
-  // Maximum number of alerts of one rule on one job. Above the limit, a step fails without effect.
+  // Maximum number of alerts of one rule on one job. A step that exceeds the limit fails and
+  // changes nothing.
   size_t max_alerts = 10'000;
   size_t max_label_bytes = size_t{64} << 20;  // same for the alerts' labels (LabelBytes)
   bool report_pending = true;  // report kPending and kDropped, which do not cause events

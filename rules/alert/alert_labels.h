@@ -14,8 +14,8 @@ inline Status DuplicateAlertLabels() {
       "vector contains metrics with the same labelset after applying alert labels");
 }
 
-// Adds up the sizes of the labels of a rule's alerts and checks the limit. Templates may create
-// labels of any length for each element.
+// Adds up the label sizes of a rule's alerts and checks the limit. Templates may create labels of
+// any length for each element.
 class AlertLabelBytes {
  public:
   explicit AlertLabelBytes(size_t limit) : limit_(limit) {}

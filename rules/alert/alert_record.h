@@ -34,7 +34,7 @@ struct AlertCause {
   void Set(std::string_view cause, bool reported);
 };
 
-// Consecutive returns of an alert, for rules with `unsteady`. Saved by Recurrence.
+// Consecutive occurrences of an alert, for rules with `unsteady`. Saved by Recurrence.
 struct AlertReturns {
   uint64_t times = 0;                        // 1 if steady
   EventTime since;                           // start of the first occurrence
@@ -84,7 +84,7 @@ EvalTime ReadEvalTime(BinaryReader& in);
 void SaveAnnotations(const Annotations& annotations, BinaryWriter& out);
 Annotations ReadAnnotations(BinaryReader& in);
 
-// Sets the labels of the alert's series ALERTS and ALERTS_FOR_STATE.
+// Sets the labels of the alert's ALERTS and ALERTS_FOR_STATE series.
 void NameSeries(const AlertRule& rule, Alert& alert);
 
 // Appends a transition of the alert.

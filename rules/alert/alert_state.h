@@ -91,7 +91,7 @@ class AlertState {
   void Begin(ElementMatcher::Fresh& fresh, const AlertInput& input, std::vector<Transition>* out);
   void Fire(Alert& alert, const EvalTime& at, std::vector<Transition>* out);
   void Update(Alert& alert, const EvalTime& at, std::vector<Transition>* out);
-  // Reports the end of a firing alert or the drop of a pending one.
+  // Reports that a firing alert has ended or a pending one was dropped.
   void End(Alert& alert, const AlertInput& input, std::vector<Transition>* out);
 
   AlertOptions options_;

@@ -21,7 +21,7 @@ class AlertTemplates {
   explicit AlertTemplates(AlertRulePtr rule) { SetRule(std::move(rule)); }
 
   // Installs another version of the rule. Parameters keep their values by name until the next step,
-  // because alerts may end before it.
+  // because alerts may end before then.
   void SetRule(AlertRulePtr rule);
   const AlertRule& rule() const { return *rule_; }
   // Parameters of the rule at the last step, as (name, value) pairs.

@@ -27,7 +27,7 @@ TEST(AlertUpdate, ChangedTextIsReportedAtMostOncePerMinute) {
          {150, "", "resolved 1=9 since 0 fired 0 #4 cleared"}});
 }
 
-// The text is from the same tick as the value, even if the issue ends before the text could be
+// The text is from the same tick as the value, even if the issue ends before the text can be
 // reported.
 TEST(AlertUpdate, FinalTextIsFromLastTickWithAlert) {
   AlertScript s;

@@ -16,16 +16,18 @@ namespace pitwall::alert {
 // computed a result.
 bool Agree(const Labels& a, const Labels& b);
 
-// Finds the elements of a column that belong to a label set. kOwn selects the element with equal
-// labels, except the name, or otherwise all that agree with the label set. kAny selects all that
-// agree, because the sides of an `or` in `clear` may have different labels. The lookup runs on
-// first use and after the binding has changed. Otherwise it only reads one or a few presence bytes.
+// Finds the elements of a column that belong to a label set. kOwn selects the element whose labels
+// are equal except for the name. If it does not exist, kOwn selects all elements that agree with
+// the label set. kAny selects all that agree, because the sides of an `or` in `clear` may have
+// different labels. The lookup runs on first use and after the binding has changed. Otherwise it
+// only reads one or a few presence bytes.
 class ElementLookup {
  public:
   enum Which { kOwn, kAny };
   explicit ElementLookup(Which which = kOwn) : which_(which) {}
 
-  // Returns their indexes in `in`, ascending, whether present or not. Valid until the next call.
+  // Returns the elements' indexes in `in`, in ascending order and including absent elements. Valid
+  // until the next call.
   std::span<const uint32_t> Find(const Labels& labels, const eval::Vector& in);
   bool IsPresent(const Labels& labels, const eval::Vector& in);
   // Must be called before a lookup of other labels.

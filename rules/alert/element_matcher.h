@@ -1,4 +1,4 @@
-// Matching of a result's elements with a rule's alerts.
+// Matches a result's elements to a rule's alerts.
 #pragma once
 
 #include <cstdint>

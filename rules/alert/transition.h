@@ -23,7 +23,7 @@ enum class TransitionKind {
 };
 std::string_view TransitionKindName(TransitionKind kind);
 
-// Maximum number of named elements of a folded issue.
+// Maximum number of elements that a folded issue names.
 inline constexpr size_t kMaxFoldedNames = 10;
 
 struct FoldedElement {

@@ -74,8 +74,8 @@ std::vector<Bound> BoundsOf(const ExprContext& context, const Expr& expr) {
   return out;
 }
 
-// Returns true if each selector specifies a metric name. Only then do two sides with equal texts
-// refer to the same series, because matching ignores metric names.
+// Returns true if each selector specifies a metric name. Only then do two equal expressions refer
+// to the same series, because matching ignores metric names.
 bool NamesMetrics(const Expr& root) {
   bool named = true;
   lang::Visit(root, [&](const Expr& expr) {

@@ -21,9 +21,10 @@ struct Contradiction {
   Bound right;
 };
 
-// Both functions require an operator that matches by all labels.
+// Both functions require an operator that matches on all labels.
 
-// Returns conditions of the two sides of `and` that no element can satisfy, or nullopt.
+// Returns conditions, one from each side of `and`, that no element can satisfy together, or
+// nullopt.
 std::optional<Contradiction> FindContradiction(const ExprContext& context,
                                                const lang::BinaryExpr& binary);
 // Returns true if the right side of `unless` holds wherever its left side does.

@@ -85,7 +85,7 @@ std::vector<std::shared_ptr<const lang::Expr>> CheckTemplate(const ExprContext& 
 void CheckFixedAnnotations(const ExprContext& context,
                            const std::vector<lang::NamedText>& annotations);
 
-// Returns the metric name that a selector requires with "=", or "" without such a matcher.
+// Returns the metric name from the selector's "=" matcher, or "" if there is no such matcher.
 std::string_view MetricNameOf(const lang::SelectorExpr& selector);
 // Returns the metrics without which the expression has no result, in sorted order. See
 // CheckedRule::needs.

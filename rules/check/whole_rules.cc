@@ -1,5 +1,5 @@
-// Warnings about entire rules: durations without effect, duplicate rules, and recorded names that
-// already have another meaning.
+// Warnings about entire rules: durations that have no effect, duplicate rules, and recorded names
+// that already have another meaning.
 #include <algorithm>
 #include <string>
 #include <vector>

@@ -1,4 +1,4 @@
-// Binding of a view's columns in the order of their label sets.
+// Binds a view's columns in label-set order.
 #include <algorithm>
 #include <string>
 

@@ -47,8 +47,8 @@ class Evaluator {
   Evaluator(const Evaluator&) = delete;
   Evaluator& operator=(const Evaluator&) = delete;
 
-  // Sets one value per DomainPlan::parameters; missing values keep the program's value. Discards
-  // all results.
+  // Sets one value per entry in DomainPlan::parameters; missing values keep the program's value.
+  // Discards all results.
   void SetParameters(std::vector<double> values);
   const std::vector<double>& parameters() const;
 
@@ -68,7 +68,8 @@ class Evaluator {
   // matching, duplicate labels) or ResourceExhausted (limits).
   StatusOr<const Vector*> Evaluate(plan::NodeId node);
 
-  // Returns the bytes held by bindings and results. Label sets that nodes share count once.
+  // Returns the number of bytes held by bindings and results. Label sets that nodes share count
+  // once.
   size_t MemoryBytes() const;
   // Returns the number of node bindings performed since the start, for tests and metrics.
   uint64_t binds() const;

@@ -15,8 +15,9 @@ namespace pitwall::eval {
 struct MatchTable {
   LabelColumnPtr column;  // labels of the results
 
-  // Simple case: elements of one side never match the same partner, and results never collide, so
-  // matching cannot fail at a tick. The arrays are parallel to the column.
+  // Simple case: each match group has a single "one" member (in one-to-one matching, also at most
+  // one "many" member), and results never collide. Therefore, matching cannot fail at a tick.
+  // The arrays are parallel to the column.
   bool simple = false;
   std::vector<uint32_t> left, right;
   bool left_identity = false, right_identity = false;
@@ -37,7 +38,8 @@ class MatchBinder {
   // Does not own the operation. It must outlive the binder.
   MatchBinder(const plan::BinaryOperation& binary, LabelTable* table);
   Status Bind(Context& context, Inputs inputs, MatchTable* out);
-  // Returns the bytes that LabelMeter counted for the label sets computed by the last Bind.
+  // Returns the number of bytes that LabelMeter counted for the label sets computed by the last
+  // Bind.
   size_t LabelBytes() const { return meter_.bytes(); }
 
  private:

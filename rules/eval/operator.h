@@ -63,10 +63,10 @@ class Rename {
   void Build(LabelTable* table, std::span<const LabelId> ids);
   const LabelColumnPtr& column() const { return column_; }
   bool identity() const { return identity_; }
-  // Moves values and presence flags. Must not be called if the mapping is an identity.
+  // Moves values and presence flags. Must not be called if the mapping is the identity.
   Status Move(std::span<const double> values, std::span<const uint8_t> present,
               std::vector<double>* out_values, std::vector<uint8_t>* out_present) const;
-  // Sets `out` to the column with the given values and presence flags. If the mapping is an
+  // Sets `out` to the column with the given values and presence flags. If the mapping is the
   // identity, `out` refers to the given values; otherwise, it refers to `moved` and
   // `moved_present`.
   Status Show(std::span<const double> values, std::span<const uint8_t> present,

@@ -96,7 +96,7 @@ struct AtModifier {
   }
 };
 
-// Modifiers offset and @ of a selector or a subquery.
+// The offset and @ modifiers of a selector or a subquery.
 struct Modifiers {
   std::optional<Duration> offset;
   std::optional<AtModifier> at;

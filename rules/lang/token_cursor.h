@@ -27,7 +27,7 @@ class TokenCursor {
   uint32_t last_end() const { return last_end_; }
 
   // Reports an error and returns false. Only the first error of an expression is reported, because
-  // later errors are usually its consequences.
+  // later errors usually follow from the first.
   bool Fail(Span span, std::string_view message);
   // Reports valid PromQL that this engine does not support.
   bool Unsupported(Span span, std::string_view message);

@@ -1,4 +1,4 @@
-// Graph of causes, from alert to alert, that the rules of a set define with `explains`.
+// Graph of causes between the alerts of a rule set, as defined by `explains`.
 #pragma once
 
 #include "rules/check/rule_set.h"

@@ -35,8 +35,8 @@ StatusOr<QueryProgram> CompileQuery(std::string_view text, const QueryOptions& o
                                     lang::Diagnostics* diagnostics = nullptr);
 
 // Compiles a query over stored samples (CheckOptions::stored_samples). `expr`, parsed from
-// `source`, must not contain `@`: the caller has converted it to offsets, which the demands contain
-// unchanged.
+// `source`, must not contain `@`: the caller must have converted it to offsets, which the demands
+// keep unchanged.
 StatusOr<QueryProgram> CompileStoredQuery(const lang::Source& source, lang::ExprPtr expr,
                                           const QueryOptions& options,
                                           lang::Diagnostics* diagnostics = nullptr);

@@ -139,7 +139,7 @@ StatusOr<ExprPtr> ExpressionParser::ParseOperand(std::string_view where, int dep
       body_->varies = true;
       return tokens_->Make(Expr::Kind::kDot, token);
     case Token::Kind::kField: {
-      // The token is a field of the dot, and ParseFields adds the field.
+      // The token is a field of dot. ParseFields adds it to the expression.
       tokens_->Back();
       ExprPtr dot = tokens_->Make(Expr::Kind::kDot, token);
       dot->text.clear();

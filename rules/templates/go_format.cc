@@ -147,7 +147,7 @@ std::string GoNumber(double value) {
   const std::string_view scientific(buffer.data(), static_cast<size_t>(end.ptr - buffer.data()));
   const size_t e = scientific.find('e');
   const int exponent = std::atoi(std::string(scientific.substr(e + 1)).c_str());
-  // Go uses the exponent form starting at exponent 6, regardless of the number of digits.
+  // Go switches to exponent form at exponent 6, regardless of the number of digits.
   if (exponent < -4 || exponent >= 6) return std::string(scientific);
   const auto fixed =
       std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, std::chars_format::fixed);

@@ -71,8 +71,8 @@ struct TemplateInput {
   TemplateQueries* queries = nullptr;  // if null, executing a query is a run-time error
 };
 
-// Parsed template. Immutable, cheap to copy, and thread-safe. An expansion has limited output (64
-// KiB) and limited work.
+// Parsed template. Immutable, cheap to copy, and thread-safe. Each expansion is limited in output
+// (64 KiB) and work.
 class Template {
  public:
   Template() = default;  // template that expands to ""

@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kMaxOutput = 64 * 1024;
 // Maximum work per expansion, so that nested loops terminate: the number of bytes written or read,
-// plus a constant per step. The maximum takes a few hundredths of a second.
+// plus a constant per step. An expansion that reaches the maximum takes tens of milliseconds.
 constexpr size_t kMaxWork = 16 << 20;
 constexpr size_t kStepWork = 64;
 constexpr size_t kPatternWork = 32 * 1024;  // a pattern is compiled on each call
@@ -266,7 +266,7 @@ class Executor {
       return Error(
           expr, Cat("error calling ", expr.function->name, ": ", ToStd(result.status().message())));
     }
-    // A template that doubles a string repeatedly must not exhaust the memory.
+    // A template that doubles a string repeatedly must not exhaust memory.
     const auto* text = std::get_if<std::string>(&*result);
     if (text != nullptr && text->size() > kMaxOutput) return TooLong();
     return result;

@@ -308,8 +308,8 @@ Result Not(const FunctionContext& context, Arguments a) {
   return Value(!IsTrue(a[0], *context.input));
 }
 
-// Compares two values. Returns -1, 0, or 1, or 2 for unequal values without an order (NaN).
-// Integers and floats are compared as numbers.
+// Compares two values. Returns -1 (less), 0 (equal), 1 (greater), or 2 (unequal and unordered: NaN
+// or bool). Integers and floats are compared as numbers.
 StatusOr<int> Compare(const Value& a, const Value& b, bool equality) {
   const auto number = [](const Value& v) {
     return std::holds_alternative<double>(v) || std::holds_alternative<int64_t>(v);

@@ -38,7 +38,7 @@ struct Token {
 // Converts a byte offset to "LINE:COL", both starting at 1.
 std::string Place(std::string_view text, size_t at);
 
-// Splits a whole template into tokens, without comments. Errors have the form "LINE:COL: cause".
+// Splits a whole template into tokens and drops comments. Errors have the form "LINE:COL: cause".
 StatusOr<std::vector<Token>> Tokenize(std::string_view text);
 
 }  // namespace pitwall::templates

@@ -37,7 +37,7 @@ class Parser {
   Status ParseRest(Statement* statement, std::string_view word, int depth, std::string stop);
   Status ParseRange(Statement* statement, int depth);
   Status ParseDefine(int depth);
-  // Parses {{template "name" x}} and {{block "name" x}}. A block includes its body.
+  // Parses {{template "name" x}} and {{block "name" x}}. For {{block}}, also parses the body.
   Status ParseCall(Statement* statement, bool block, int depth);
   Status ParseBody(std::string_view word, const Token& name, int depth);
   StatusOr<Token> ParseName(std::string_view word);

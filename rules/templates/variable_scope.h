@@ -1,4 +1,4 @@
-// Variables that an expression of a template can use. Private to this module.
+// Variables available to template expressions. Private to this module.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,7 @@ struct Variable {
   uint32_t slot;
 };
 
-// Variables in the order of their declarations. A later variable hides an earlier one with the same
-// name.
+// Variables in declaration order. A later variable shadows an earlier one with the same name.
 class VariableScope {
  public:
   // Creates the scope of the main template, with the variables of the rule.

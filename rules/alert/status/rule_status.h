@@ -19,7 +19,7 @@
 
 namespace pitwall::alert {
 
-// Elements of a rule's subject that existed once and are missing now. Keeps the label column of the
+// Elements of a rule's subject that once existed but are now missing. Keeps the label column of the
 // last tick instead of copying labels. Of the elements that the store has dropped, only the first
 // `max_gone` are kept. Not thread-safe.
 class InputWatch {
@@ -32,7 +32,7 @@ class InputWatch {
   void AttemptEnded();
 
   size_t missing_count() const { return missing_count_; }
-  // Returns whether a missing element agrees with `labels` in all common labels.
+  // Returns whether a missing element agrees with `labels` on all common labels.
   bool IsMissing(const Labels& labels) const;
   // Returns up to `max` missing elements, in label order.
   std::vector<Labels> Names(size_t max) const;
@@ -78,7 +78,7 @@ class RuleStatusMachine {
   // Settling time, in event time. A first status of NoData or InProgress is held until this long
   // after the first tick. NoData after NoIssuesFound or InProgress (as when a rank ends), and a new
   // reason for NoData, are held until they have lasted this long. Changes between NoIssuesFound and
-  // InProgress, and changes of the reason alone, are each reported at most once in this time.
+  // InProgress, and changes to the reason alone, are each reported at most once in this time.
   static constexpr int64_t kSettleNs = 60'000'000'000;
 
   // `needs` are the metric names of the rule's needs.
@@ -88,14 +88,14 @@ class RuleStatusMachine {
   bool Gate(std::span<const uint8_t> needs_met);
   bool gate_open() const { return open_; }
 
-  // Updates the status after a tick. Returns each change (of the status, or of the reason alone)
+  // Updates the status after a tick. Returns each change (to the status, or to the reason alone)
   // once. A change that comes too soon is returned at a later tick if it still applies.
   std::optional<StatusChange> Update(const StatusInput& input);
   // Makes this machine the successor of another rule's machine with the same name. Its first change
   // follows the last change that the other machine reported.
   void Succeed(const RuleStatusMachine& before);
-  // Returns the final status of an ended job if it has not been reported. Ignores NoData caused by
-  // the departure of the last ranks.
+  // Returns the final status of a job that has ended, unless it was already reported. Ignores
+  // NoData caused by the departure of the last ranks.
   std::optional<StatusChange> Finish();
   // Returns the change to Stopped for a rule that was removed from a running job.
   std::optional<StatusChange> Stop(std::string_view reason);
@@ -112,7 +112,7 @@ class RuleStatusMachine {
 
  private:
   std::optional<StatusChange> Become(RuleStatus status, std::string_view reason, int64_t time_ns);
-  // Returns whether the pending change of the status or the reason must be held.
+  // Returns whether the pending change to the status or the reason must be held.
   bool TooSoon(int64_t time_ns) const;
   StatusChange Report(int64_t time_ns);
 
@@ -129,7 +129,7 @@ class RuleStatusMachine {
   bool fresh_ = true;                           // This machine has not returned any change.
   // Event times; kMinPosition before the first. Calm statuses are NoIssuesFound and InProgress.
   int64_t calm_reported_ns_ = kMinPosition;    // Last reported change between calm statuses.
-  int64_t reason_reported_ns_ = kMinPosition;  // Last reported change of the reason alone.
+  int64_t reason_reported_ns_ = kMinPosition;  // Last reported change to the reason alone.
   int64_t reason_ns_ = kMinPosition;           // Start of the current reason.
   int64_t first_ns_ = kMinPosition;            // First tick.
   int64_t lost_ns_ = kMinPosition;             // Start of the current NoData.

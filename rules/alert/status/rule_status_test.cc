@@ -317,7 +317,7 @@ TEST(RuleStatus, OscillationIsReportedOncePerMinute) {
   EXPECT_EQ(at(63, "four"), "");
   EXPECT_EQ(at(64, ""), "");
   EXPECT_EQ(at(65, "four"), "");
-  // All other changes are reported immediately, relative to the last reported status.
+  // Any other change is reported immediately, as a change from the last reported status.
   in.firing = 1;
   EXPECT_EQ(at(66, ""), "NoIssuesFound -> IssuesFound (found before)");
   in.firing = 0;

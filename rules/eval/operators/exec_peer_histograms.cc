@@ -57,7 +57,7 @@ class PeerHistogramsOp : public Operator {
   }
 
  private:
-  // Present histogram in the group that has a shape. Its buckets are in all_.
+  // Histogram of the group that is present and has a shape. Its buckets are in all_.
   struct Shape {
     uint32_t histogram;
     uint32_t begin, end;

@@ -19,8 +19,8 @@ class LabelGrowth {
  public:
   explicit LabelGrowth(const DomainPlan& domain) : domain_(domain), known_(domain.nodes.size()) {}
 
-  // Returns the bytes that the node itself computes per element of its result, or 0 if it does not
-  // set labels.
+  // Returns the number of bytes that the node itself computes per element of its result, or 0 if it
+  // does not set labels.
   double BytesOf(NodeId id);
 
  private:

@@ -1,6 +1,6 @@
 // Cost estimates for rules: state per series and CPU time. The estimate depends only on the plan
-// and is accurate to a factor of about two (docs/performance.md, "What rules check estimates").
-// This is sufficient to find a rule that costs ten times too much.
+// and is accurate to within a factor of about two (docs/performance.md, "What rules check
+// estimates"). This is sufficient to find a rule that costs ten times too much.
 //
 // The unit of work is one nanosecond of one core of the machine in docs/performance.md, for one
 // series. The estimate assumes that each selector matches the same number of series.
@@ -68,7 +68,7 @@ struct RuleCost {
   double state_bytes = 0;  // per series
   double label_bytes = 0;  // included in state_bytes: label values that the expression computes
   double work_ns = 0;      // per series and evaluation
-  // Included in work_ns: everything except windows and subqueries.
+  // Work other than windows and subqueries; included in work_ns.
   double expression_ns_per_second = 0;
   CostClass cost_class() const {
     return dynamic_labels ? CostClass::kDynamicLabels

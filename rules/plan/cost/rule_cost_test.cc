@@ -163,7 +163,8 @@ TEST(RuleCost, CountsSharedWindowsOncePerFile) {
   EXPECT_EQ(cost.files[0].windows, 2u);  // the average window and the need
   EXPECT_LT(cost.total.state_bytes, 10 * 2 * cost.rules[0].state_bytes);
   EXPECT_GE(cost.total.state_bytes, 10 * cost.rules[0].state_bytes);
-  // The cost is 10 series with about 17 ns per second for the windows and 1 ns for each comparison.
+  // Each of the 10 series costs about 15 ns per second for the windows and 1 ns for each
+  // comparison.
   EXPECT_NEAR(cost.total.cores, 10 * (9.6 + 2.3 + 2.3 + 1 + 2) * 1e-9, 1e-15);
 }
 

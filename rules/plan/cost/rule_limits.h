@@ -16,7 +16,7 @@ namespace pitwall::plan {
 // The names are also those in the configuration (rules.limits) and in `rules check --limit
 // NAME=VALUE`.
 struct RuleLimits {
-  // State per series. A rule at this limit over 1,000 series holds 16 GiB.
+  // State per series. A rule at this limit uses 16 GiB for 1,000 series.
   int64_t state_bytes_per_series = int64_t{16} << 20;
   // Label values that a rule computes per series. The default equals an evaluation's limit for one
   // label set (rules/eval/label_limits.h).

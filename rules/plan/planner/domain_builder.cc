@@ -13,7 +13,7 @@ namespace {
 using Strings = std::span<const std::string>;
 
 // Fields of all operations, in the order of a subquery's key. A field that the node's operation
-// does not have keeps its default, because changed keys would discard state.
+// lacks keeps its default, because a changed key would discard state.
 struct Shape {
   double number = 0;
   bool keep_name = false;

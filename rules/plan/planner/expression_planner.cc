@@ -348,7 +348,7 @@ Comparison ExpressionPlanner::PlanComparison(const Expr& root) {
   return out;
 }
 
-// Adds all compared vectors of the rule and their inputs.
+// Adds the vectors that the rule compares, and their inputs.
 void ExpressionPlanner::AddEvidence(const Expr& root, std::vector<NodeId>* evidence) {
   const Expr& expr = lang::Unwrap(root);
   const auto* binary = expr.As<lang::BinaryExpr>();

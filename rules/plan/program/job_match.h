@@ -16,8 +16,8 @@ namespace pitwall::plan {
 
 class JobMatch {
  public:
-  // Parses the key "match" of `map`. `what` is the key's owner in messages, such as "an override".
-  // A missing or empty match is an error.
+  // Parses the key "match" of `map`. `what` names the key's owner in messages, such as "an
+  // override". A missing or empty match is an error.
   static JobMatch Parse(yaml::StrictMap* map, std::string_view what);
 
   friend bool operator==(const JobMatch&, const JobMatch&) = default;

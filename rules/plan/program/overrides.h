@@ -47,15 +47,15 @@ std::string_view ParameterSourceName(ParameterSource source);  // rule, override
 class Overrides {
  public:
   // Parses overrides and checks rule and parameter names against `program`. An unknown name is an
-  // error that suggests the nearest name. If `text` is empty, there are no overrides. `set` is the
-  // second layer.
+  // error that suggests the nearest name. If `text` is empty, there are no overrides. `set`
+  // contains the numbers that users set for jobs.
   static std::shared_ptr<const Overrides> Parse(std::string_view file_name, std::string_view text,
                                                 const Program& program,
                                                 lang::Diagnostics* diagnostics,
                                                 std::span<const JobParameter> set = {});
 
-  // Returns one value per DomainPlan::parameters: from the rule file, from the blocks that match
-  // the job, or set by users. `sources` (may be null) receives one entry per value.
+  // Returns one value for each entry of DomainPlan::parameters: from the rule file, from the blocks
+  // that match the job, or set by users. `sources` (may be null) receives one entry per value.
   std::vector<double> ParametersFor(const DomainPlan& domain, std::string_view job_id,
                                     std::string_view job_name, const Labels& job_labels,
                                     std::vector<ParameterSource>* sources = nullptr) const;

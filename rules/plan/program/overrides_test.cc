@@ -54,7 +54,7 @@ TEST(Overrides, SelectsParametersPerJob) {
   EXPECT_NE(program.hash, (*CompileWith(""))->hash);
 }
 
-// Values set for one job override the file, individually for each rule and number.
+// Values set for one job override the file, separately for each rule and number.
 TEST(Overrides, ValuesSetForJobTakePrecedence) {
   RuleSet rules{
       .files = {{"p.yaml", std::string(kParameterRules)}},
@@ -129,7 +129,7 @@ TEST(Overrides, OverrideOfAlert_AppliesToRecordingRulesItReads) {
       CompileVariants("jobs: [{match: {job: a}, rules: {p/g/A: {factor: 3, limit: 9}}}]");
   ASSERT_TRUE(compiled.ok()) << compiled.status();
   const DomainPlan& domain = (*compiled)->domains[0];
-  // The parameters are busy's window, factor, and gpus, far's factor, and A's limit.
+  // In order: busy's window, factor, and gpus; far's factor; and A's limit.
   EXPECT_THAT(ParametersFor(**compiled, domain, "a", "", {}), ElementsAre(500, 3, 0, 4, 9));
   const StatusOr<ProgramPtr> wrong =
       CompileVariants("jobs: [{match: {job: a}, rules: {p/g/far: {window: 3}}}]");

@@ -35,7 +35,7 @@ struct Parameter {
   std::string text = {};  // value of a kText parameter
 };
 
-// Issues that an issue of this rule explains (rules/lang/files/rule_file.h).
+// Issues explained by an issue of this rule (rules/lang/files/rule_file.h).
 struct Explains {
   std::string alert;
   std::vector<std::string> equal;
@@ -54,14 +54,14 @@ struct Template {
   std::vector<NodeId> queries;  // its queries, in order
 };
 
-// Metric that must exist before the rule is evaluated on a job.
+// Metric that must exist before the rule is evaluated for a job.
 struct Need {
   std::string metric;
   // Instant demand on the metric; the need is met when its column has a present series.
   uint32_t demand = 0;
 };
 
-// Outermost comparison of a rule and the values to show with it.
+// Outermost comparison in a rule, and the values to show with it.
 struct Comparison {
   // Left side of the comparison (looking through parentheses and into the left arm of
   // `and`/`unless`), or expr if there is no such comparison (kNoNode). An issue whose labels are
@@ -91,7 +91,7 @@ struct Rule {
   std::vector<Template> annotations;
   std::vector<Need> needs;
   // True if the file lists the needs. The rule is then evaluated only after each need has been met
-  // once. Otherwise the needs follow from the expression and affect only the status.
+  // once. Otherwise, the needs are derived from the expression and affect only the status.
   bool waits_for_needs = false;
   std::vector<Explains> explains;
   std::vector<uint32_t> parameters;  // indexes into DomainPlan::parameters
@@ -124,8 +124,8 @@ struct Group {
   std::vector<Rule> rules;
 };
 
-// Expression that is evaluated at every multiple of `step`, so that its results are samples for
-// windows: max_over_time(rate(x[1m])[10m:30s]).
+// Expression evaluated at every multiple of `step`. Its results are samples for windows:
+// max_over_time(rate(x[1m])[10m:30s]).
 struct Subquery {
   NodeId expr = kNoNode;
   Duration step;   // counted from the epoch

@@ -11,7 +11,7 @@ namespace {
 
 bool IsDurationByte(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z'); }
 
-// Appends the number of steps for a duration that has a unit.
+// Appends a duration with a unit as a number of steps, and any other word unchanged.
 void AppendSteps(std::string_view word, std::string* out) {
   const bool number = word.find_first_not_of("0123456789") == std::string_view::npos;
   const StatusOr<int64_t> parsed =

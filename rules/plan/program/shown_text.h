@@ -7,8 +7,8 @@
 
 namespace pitwall::plan {
 
-// Returns the canonical text, but with windows on the step clock as numbers of steps: "[500:1]"
-// instead of "[8m20s:1s]".
+// Returns the canonical text, with windows on the step clock as step counts: "[500:1]" instead of
+// "[8m20s:1s]".
 std::string ShownText(const DomainPlan& domain, const Node& node);
 
 }  // namespace pitwall::plan
