@@ -30,7 +30,7 @@ class BackgroundThreads {
   // `checks`, starting with the last one. Borrows `writer` and `maintenance`.
   void Start(CommitWriter* writer, Maintenance* maintenance, int64_t flush_interval_ns,
              std::vector<std::function<Status()>> checks);
-  // Waits until both threads have ended. Idempotent.
+  // Stops both threads and waits for them to exit. Idempotent.
   void Stop();
 
  private:

@@ -6,9 +6,9 @@
 // <dir>/commits/<number>.journal                 one frame per commit: the visible records and
 // the group positions
 //
-// A commit writes its records to the segments and then one frame to the journal; the commit takes
-// effect with the frame. Readers see only records that a frame covers. Recovery after a crash
-// removes all other records.
+// A commit writes its records to the segments and then one frame to the journal. The commit takes
+// effect once the frame is written. Readers see only records that a frame covers. Recovery after a
+// crash removes all other records.
 #pragma once
 
 #include <cstddef>
@@ -147,7 +147,7 @@ class EmbeddedLog : public Log {
   virtual Status Sync() = 0;
   // Returns the damage that recovery and readers have detected since open (at most 1000 reports).
   virtual std::vector<DamageReport> Damage() = 0;
-  // Returns the counts of all damage by kind and topic.
+  // Returns damage counts by kind and topic.
   virtual std::vector<DamageCount> DamageCounts() = 0;
   virtual EmbeddedLogStats Stats() = 0;
 };

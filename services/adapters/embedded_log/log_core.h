@@ -44,7 +44,7 @@ class LogCore {
   LogCore(const EmbeddedLogOptions& options, Clock* clock);
   Status LockDirectory();
   Status Start();
-  // Creates the writer and its maintenance, but not the threads.
+  // Sets writer_, maintenance_, and threads_, but does not start the threads.
   Status StartWriter(const Recovered& recovered);
   Status RequireWritable() const;
   Status RequireOpen();  // also requires a writable log

@@ -177,7 +177,7 @@ class Examination {
       : files_(files), facts_(facts), damage_(damage) {}
 
   // Opens and checks a segment file. `bytes` is the committed size in the journal. If it is -1
-  // (unknown), the file size applies.
+  // (unknown), the file size is used.
   StatusOr<std::optional<SegmentInfo>> Take(const SegmentName& name, int64_t bytes, int64_t end) {
     const std::string path = PathOf(files_, name);
     auto file = files::File::Open(path, files::File::Mode::kRead);

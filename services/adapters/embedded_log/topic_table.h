@@ -22,7 +22,7 @@
 
 namespace pitwall::log {
 
-// Open topic. Immutable except for the retention.
+// Open topic. Immutable except for its retention.
 struct LiveTopic {
   Topic topic;
   std::vector<CommittedState::Partition*> partitions;

@@ -123,7 +123,7 @@ TEST_F(IssueServerTest, SlowClientIsDisconnected) {
   const auto wakeup = clock_.NewWakeup();
   int batches = 0;
   const Status status = Client()->Watch({}, [&](const WatchBatch&) {
-    // Reads the first two messages, then reads nothing for one to two times the limit.
+    // Reads the first two messages, then reads nothing for 1.5 times the limit.
     if (++batches == 2) wakeup->Wait(300 * kNanosPerMilli);
     return true;
   });

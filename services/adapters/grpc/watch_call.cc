@@ -158,7 +158,7 @@ void WatchCall::Run() {
         context_->TryCancel();
       }
     }
-    // Every write completes when the stream is canceled, if not earlier.
+    // Every write completes, at the latest when the stream is canceled.
     shared_->wakeup->Wait(killed ? -1 : std::max<int64_t>(0, limit - now));
   }
 }

@@ -22,7 +22,7 @@ struct CurlMailTransportOptions {
   int64_t connect_timeout_ns = 10'000'000'000;
 };
 
-// Returns a thread-safe transport. Calls run in the caller's thread. Returns InvalidArgument if a
+// Returns a thread-safe transport. Calls run on the caller's thread. Returns InvalidArgument if a
 // CIDR is malformed.
 StatusOr<std::unique_ptr<MailTransport>> MakeCurlMailTransport(CurlMailTransportOptions options);
 

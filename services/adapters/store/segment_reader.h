@@ -17,8 +17,8 @@ namespace pitwall::store {
 
 class SegmentReader {
  public:
-  // Opens a segment. DataLoss errors contain the path and the damage. Returns NotFound if the file
-  // does not exist.
+  // Opens a segment. DataLoss errors contain the path and describe the damage. Returns NotFound if
+  // the file does not exist.
   static StatusOr<std::unique_ptr<SegmentReader>> Open(const std::string& path);
 
   int version() const { return version_; }

@@ -1,4 +1,4 @@
-// Commit journal with frame sequences.
+// Commit journal with frame sequence numbers.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ class SequencedJournal {
   uint64_t commit_sequence() const { return commit_sequence_; }  // newest commit frame
   uint64_t synced_sequence() const { return synced_sequence_; }  // newest frame known to be on disk
 
-  // Appends encoded commit frames. After success, the caller must call NoteCommits.
+  // Appends encoded commit frames. On success, the caller must call NoteCommits.
   Status Append(std::string_view frames) { return journal_->Append(frames); }
   // Appends encoded commit frames and flushes them. After an error, removes them again.
   Status AppendDurably(std::string_view frames);
@@ -41,13 +41,13 @@ class SequencedJournal {
   // without holding the writer lock. After a failure, the file is no longer trusted unless a
   // checkpoint has replaced it.
   void NoteFlush(const std::shared_ptr<files::File>& file, const Status& synced);
-  // Notes in the journal that the records of all commits up to `sequence` are on disk. If `durable`
-  // is set, flushes the note.
+  // Marks the records of all commits up to `sequence` as flushed. If `durable` is set, also flushes
+  // the mark.
   Status MarkSynced(uint64_t sequence, bool durable);
   // Replaces the journal with `frames`, which contain the state up to sequence().
   Status Checkpoint(const std::vector<Frame>& frames);
 
-  // Returns the error of a failed flush until a checkpoint replaces the file.
+  // Returns the error from a failed flush until a checkpoint replaces the file.
   const Status& distrusted() const { return journal_->distrusted(); }
   // Returns true if the mark of the newest flushed frame covers all frames.
   bool AllMarked() const { return sequence_ <= journal_->marked(); }

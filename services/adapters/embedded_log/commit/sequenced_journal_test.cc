@@ -1,4 +1,4 @@
-// Tests for the commit journal's sequences.
+// Tests for the commit journal's sequence numbers.
 #include "services/adapters/embedded_log/commit/sequenced_journal.h"
 
 #include <gtest/gtest.h>

@@ -27,8 +27,8 @@ struct Topic {
   std::string PartitionDir(int32_t partition) const;
 };
 
-// Checks Kafka's naming rule: 1 to 249 of [a-zA-Z0-9._-], not "." or "..". Every valid name is also
-// a valid directory name.
+// Checks Kafka's naming rule: 1 to 249 characters from [a-zA-Z0-9._-], not "." or "..". Every valid
+// name is also a valid directory name.
 Status CheckTopicName(std::string_view name);
 Status CheckTopicConfig(std::string_view name, const TopicConfig& config);
 

@@ -26,7 +26,7 @@ struct CurlTransportOptions {
   std::string user_agent = "pitwall";
 };
 
-// Returns a thread-safe transport. Calls run in the caller's thread. Returns InvalidArgument if a
+// Returns a thread-safe transport. Calls run on the caller's thread. Returns InvalidArgument if a
 // CIDR is malformed.
 StatusOr<std::unique_ptr<HttpTransport>> MakeCurlTransport(CurlTransportOptions options);
 

@@ -23,7 +23,8 @@ class ByteStream {
   using Done = std::function<void(beast::error_code, size_t)>;
 
   virtual ~ByteStream() = default;
-  // The socket and its deadline, which ends reads and writes with beast::error::timeout.
+  // Socket with a deadline. Reads and writes that exceed the deadline fail with
+  // beast::error::timeout.
   virtual beast::tcp_stream& tcp() = 0;
   virtual bool encrypted() const = 0;
   // Handshake and Shutdown require an encrypted stream. They pass 0 as the byte count.

@@ -6,9 +6,9 @@
 
 namespace pitwall::http {
 
-// Returns the fault in the header, or "" if the header is valid. `header` contains the request line
-// and the fields, including the final empty line. Does not check for errors that Beast itself
-// detects.
+// Returns a description of the error in the header, or "" if the header is valid. `header` contains
+// the request line and the fields, including the final empty line. Does not check for errors that
+// Beast itself detects.
 std::string_view HeaderFault(std::string_view header);
 
 }  // namespace pitwall::http

@@ -41,7 +41,7 @@ void RequestReader::Read(const std::shared_ptr<void>& owner) {
   parser_->header_limit(static_cast<uint32_t>(limits_.max_header_bytes));
   parser_->body_limit(limits_.max_body_bytes);
   idle_ = buffer_.size() == 0;
-  // A new connection must send its header soon. Only a kept-alive connection may be idle.
+  // A new connection must send its header promptly. Only a kept-alive connection may be idle.
   SetDeadline(stream_, first_ || !idle_ ? header_timeout_ns() : timeouts_.idle_timeout_ns);
   kept_idle_ = !first_ && idle_;
   first_ = false;
