@@ -1,6 +1,6 @@
 // Command-line options for one command: `--name value`, `--name=value`, or `--switch`. An option of
 // kind kMany takes all values up to the next option (`--rules a.yaml b.yaml`). All other arguments
-// are positional. An unknown option is a usage error with a suggestion of the closest known option.
+// are positional. An unknown option is a usage error that suggests the closest known option.
 #pragma once
 
 #include <initializer_list>

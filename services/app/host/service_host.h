@@ -44,8 +44,8 @@ class ServiceHost {
   // error, nothing has changed. Other changes in `fresh` are logged as a warning and take effect at
   // the next start.
   Status Reload(const Config& fresh);
-  // Sets the metrics for the last reload. A caller that could not load a Config reports the failure
-  // here. Thread-safe.
+  // Records the result of a reload in the metrics. Also called if the Config could not be loaded.
+  // Thread-safe.
   void ReportReload(bool successful);
   // Stops the collector first so that its sources send their goodbyes, and then stops the services
   // that read the log. Idempotent.

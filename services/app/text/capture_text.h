@@ -17,8 +17,8 @@ std::vector<int64_t> MissingRanks(const std::vector<RankCapture>& captures,
                                   const std::vector<int64_t>& wanted);
 // Formats ranks as "0, 2, 3". Three or more consecutive ranks are printed as "4-7".
 std::string RanksText(std::vector<int64_t> ranks);
-// Returns the text of the captures as several lines, without a trailing line break. Control
-// characters are escaped.
+// Formats the captures as multiple lines, without a trailing line break. Control characters are
+// escaped.
 std::string CaptureText(const std::vector<RankCapture>& captures,
                         const std::vector<int64_t>& wanted);
 

@@ -13,7 +13,7 @@ namespace pitwall {
 
 // Formats a job as one line.
 std::string JobLine(const JobRecord& job);
-// Returns the attempts with their ends, the rule statuses, and the issues.
+// Returns the attempts and how they ended, the rule statuses, and the issues.
 std::string JobPageText(const JobRecord& job, const IssueNames& names);
 // Returns one line, such as "NoData  pack/group/Alert  no series of train_loss (sent by the
 // training process …)". `rule` is a key of job.statuses. After the job has ended, the line contains
@@ -26,7 +26,7 @@ std::string SupplyText(std::string_view reason);
 // Returns one line per user-set rule parameter: "  limit = 0.3  (set by act, 2026-…, request …)".
 std::string SetParametersText(std::string_view rule, const std::vector<codec::SetParameter>& set);
 
-// Return a JSON object on one line. `set` contains the job's user-set parameters.
+// Each returns a JSON object on one line. `set` contains the job's user-set parameters.
 std::string JobJson(const JobRecord& job);
 std::string RuleStatusJson(const JobRecord& job, const std::string& rule,
                            const std::vector<codec::SetParameter>& set = {});

@@ -1,4 +1,4 @@
-// Index of the jobs in the issues topic, with their attempts, ends, rule statuses, and issues.
+// Index of the jobs in the issues topic, with their attempts, outcomes, rule statuses, and issues.
 #pragma once
 
 #include <cstddef>

@@ -135,7 +135,7 @@ std::string TemplateAsProse(std::string_view text) {
     text.remove_prefix(end + 2);
     if (StartsWith(action, "-")) action = Trim(action.substr(1));
     if (EndsWith(action, "-")) action = Trim(action.substr(0, action.size() - 1));
-    // The name of the placeholder is the first variable in the action. Control actions and actions
+    // The placeholder is named after the first variable in the action. Control actions and actions
     // without a variable are removed.
     const size_t dollar = action.find('$');
     const std::string_view word = action.substr(0, action.find_first_of(" ("));
