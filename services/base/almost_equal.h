@@ -1,4 +1,4 @@
-// Comparison of doubles up to rounding errors.
+// Comparison of doubles that tolerates rounding errors.
 #pragma once
 
 #include <algorithm>

@@ -55,7 +55,7 @@ class BinaryCursor {
   // Returns OK if all data was read without errors. Returns DataLoss with the position of the first
   // error otherwise.
   Status Finish(std::string_view what) const;
-  // Marks the input as invalid. Call it if a decoded value is impossible.
+  // Marks the input as invalid, for example because a decoded value is impossible.
   void Fail() { ok_ = false; }
 
  protected:

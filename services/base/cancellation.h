@@ -41,7 +41,7 @@ class CancelScope {
   const CancelToken* const former_;
 };
 
-// Returns the status of the calling thread's token, or OK without a token. Takes a few
+// Returns the status of the calling thread's token, or OK if there is no token. Takes a few
 // nanoseconds.
 Status CheckCanceled();
 

@@ -1,4 +1,5 @@
-// Checks of internal invariants. Not for input: invalid input results in an error Status.
+// Checks for internal invariants. Not for input validation: invalid input must result in an error
+// Status.
 #pragma once
 
 #include <cstdio>

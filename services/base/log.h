@@ -1,5 +1,6 @@
 // Log lines on stderr: "2026-11-21T14:00:00.123Z W processor: message key=value". Thread-safe. The
-// library has no clock: main sets one with SetLogClock, and earlier lines have no time.
+// library has no clock: main sets one with SetLogClock, and lines logged before that have no
+// timestamp.
 #pragma once
 
 #include <string_view>

@@ -15,7 +15,7 @@ using absl::Status;
 using absl::StatusOr;
 inline Status OkStatus() { return absl::OkStatus(); }
 
-// Error constructors from std::string_view. Debian's abseil has its own string_view, to which
+// Error constructors that take std::string_view. Debian's abseil has its own string_view, to which
 // std::string_view does not convert. Messages contain location and cause: "FILE:LINE: the error,
 // with the value".
 Status InvalidArgument(std::string_view message);

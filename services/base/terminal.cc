@@ -9,7 +9,8 @@ namespace {
 
 enum class Style { kLine, kText, kJson };
 
-// First character in a string: its length in bytes, its code, and whether it is well-formed UTF-8.
+// First character in a string: its length in bytes, its code point, and whether it is well-formed
+// UTF-8.
 struct Character {
   size_t bytes = 1;
   uint32_t code = 0;

@@ -9,7 +9,7 @@
 namespace pitwall {
 namespace {
 
-// Checks output independently of the tested code: the output must be valid UTF-8 without code
+// Checks output independently of the code under test: the output must be valid UTF-8 without code
 // points that a terminal interprets.
 std::string Fault(std::string_view text, bool line_breaks) {
   for (size_t i = 0; i < text.size();) {

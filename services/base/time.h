@@ -105,7 +105,7 @@ using AppendTime = TimePoint<struct AppendTimeTag>;
 // Reading of the monotonic clock, in nanoseconds since an arbitrary origin (clock.h).
 using MonotonicTime = TimePoint<struct MonotonicTimeTag>;
 // Point on the axis of one clock domain: event time on the time clock, or a step on a step clock,
-// as if one step took one second.
+// where one step counts as one second.
 using Position = TimePoint<struct PositionTag>;
 
 // Integer that neither converts to nor mixes with other integers. The difference of two values is a
@@ -154,7 +154,7 @@ using LogOffset = StrongInteger<struct LogOffsetTag>;
 // Distance between the positions of two consecutive steps.
 inline constexpr Duration kStepLength = Duration::Seconds(1);
 
-// Conversions between a position and its time or step. The caller knows the clock of the domain.
+// Conversions between a position and its time or step. The caller must know the domain's clock.
 constexpr Position PositionOf(EventTime time) { return Position::FromNs(time.ns()); }
 constexpr Position PositionOf(Step step) {
   return Position::FromNs(step.value() * kStepLength.ns());

@@ -72,7 +72,7 @@ class MemoryBudget::Account {
   Account& operator=(const Account&) = delete;
 
   void Set(size_t bytes, LargestPart largest);
-  // Returns true if the holder must not read for now. Holders call this before each read.
+  // Returns true if the holder must pause reading. Holders call this before each read.
   bool MustPause() { return budget_->MustPause(entry_); }
   // Returns the reason for the pause, as text for operators.
   std::string WhyPaused() const;

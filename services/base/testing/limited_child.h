@@ -12,8 +12,8 @@
 namespace pitwall {
 
 // Runs `body` in a child process that may map at most `bytes` of additional memory. Returns its
-// exit status, or -1 if a signal or a failed allocation ended it. Sanitizers reserve address space,
-// so they disable the limit.
+// exit status, or -1 if it was terminated by a signal or a failed allocation. Under sanitizers,
+// which reserve address space, the limit is disabled.
 template <typename Body>
 int RunWithMemoryLimit(size_t bytes, Body body) {
   const pid_t child = fork();

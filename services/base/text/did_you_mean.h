@@ -7,8 +7,8 @@
 
 namespace pitwall {
 
-// Returns the number of edits (insert, delete, replace, or swap of neighbors) between two texts, or
-// limit + 1 if there are more than `limit`.
+// Returns the number of edits (insertion, deletion, replacement, or swap of adjacent characters)
+// between two texts, or limit + 1 if there are more than `limit`.
 int EditDistance(std::string_view a, std::string_view b, int limit);
 
 // Returns the candidate with the fewest edits from `name`. The longest common prefix breaks ties.
@@ -16,7 +16,7 @@ int EditDistance(std::string_view a, std::string_view b, int limit);
 // one edit).
 std::string_view NearestName(std::string_view name, std::span<const std::string_view> candidates);
 
-// Returns ` (did you mean "x"?)`, or "" if no candidate is close.
+// Returns ` (did you mean "x"?)`, or "" if no candidate is close enough.
 std::string DidYouMean(std::string_view name, std::span<const std::string_view> candidates);
 
 }  // namespace pitwall

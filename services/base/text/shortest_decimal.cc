@@ -95,7 +95,7 @@ const std::array<Power, kMostPower - kLeastPower + 1>& PowersOfTen() {
 
 __extension__ typedef unsigned __int128 Uint128;
 
-// Returns the upper 64 bits of the product, made odd if lower bits are set.
+// Returns the upper 64 bits of the product, rounded to odd.
 uint64_t RoundToOdd(const Power& power, uint64_t factor) {
   const Uint128 low = Uint128{power.low} * factor;
   const Uint128 sum = Uint128{power.high} * factor + static_cast<uint64_t>(low >> 64);
@@ -150,7 +150,7 @@ constexpr auto kPairs = [] {
   return out;
 }();
 
-// Writes eight digits that end before `end`, using independent divisions.
+// Writes eight digits just before `end`, using independent divisions.
 void WriteEight(uint32_t digits, char* end) {
   const uint32_t high = digits / 10'000, low = digits % 10'000;
   std::memcpy(end - 8, &kPairs[2 * (high / 100)], 2);
@@ -159,7 +159,7 @@ void WriteEight(uint32_t digits, char* end) {
   std::memcpy(end - 2, &kPairs[2 * (low % 100)], 2);
 }
 
-// Writes the digits so that they end before `end`.
+// Writes the digits just before `end`.
 void WriteDigits(uint64_t digits, char* end) {
   while (digits >= 100'000'000) {
     WriteEight(static_cast<uint32_t>(digits % 100'000'000), end);
@@ -206,7 +206,7 @@ char* WriteDouble(double value, char* to) {
     ++decimal.exponent;
   }
   if (value < 0) *to++ = '-';
-  // The decimal has at most 17 digits, and the last one is at 1e-21 or above.
+  // The decimal has at most 17 digits and an exponent of at least -21.
   const int count = CountDigits(decimal.digits);
   if (decimal.exponent >= 0) {
     WriteDigits(decimal.digits, to + count);

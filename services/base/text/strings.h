@@ -1,6 +1,6 @@
 // Text functions, including the only conversions between std::string_view and Debian's
-// absl::string_view. (These types differ there; with a newer abseil, they are identical.) All
-// function signatures in the project use std::string_view.
+// absl::string_view. (With a newer abseil, the two types are identical.) All function signatures in
+// the project use std::string_view.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Parser based on yaml-cpp, used only in this file. The parser's events build the tree, and its
+// Parser based on yaml-cpp, which only this file uses. The parser's events build the tree, and its
 // exceptions become a Status.
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>

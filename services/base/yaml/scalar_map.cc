@@ -70,7 +70,7 @@ std::vector<uint32_t> MapScalar(std::string_view text, size_t offset, std::strin
   };
   size_t i = 0;
   while (i < value.size()) {
-    // An escaped line break produces no value byte.
+    // An escaped line break adds no bytes to the value.
     while (style == '"' && at + 1 < text.size() && text[at] == '\\' &&
            (text[at + 1] == '\n' || text[at + 1] == '\r')) {
       at += 2;

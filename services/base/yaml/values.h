@@ -16,7 +16,7 @@ StatusOr<std::string> ToString(const Node& node);  // any scalar
 StatusOr<int64_t> ToInt(const Node& node);
 StatusOr<double> ToNumber(const Node& node);
 StatusOr<bool> ToBool(const Node& node);  // true or false
-// Returns the nanoseconds of a duration like 30s; never negative.
+// Returns a duration such as 30s in nanoseconds; never negative.
 StatusOr<int64_t> ToDuration(const Node& node);
 StatusOr<std::vector<std::string>> ToStrings(const Node& node);  // a list of scalars
 

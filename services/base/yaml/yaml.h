@@ -51,8 +51,8 @@ class Node {
 
   Position position() const;
   const FileTextPtr& file() const;
-  // Returns the offset in the file for each byte of scalar() and for one past its end. Accounts for
-  // quotes, escapes, folding, and block indentation. Computed on each call.
+  // Returns the file offsets of the bytes of scalar(), and of the position after the last byte.
+  // Accounts for quotes, escapes, folding, and block indentation. Computed on each call.
   std::vector<uint32_t> ScalarOffsets() const;
 
   // Returns InvalidArgument with the message "file:line:col: what".
@@ -74,7 +74,6 @@ struct Node::Entry {
 // Parses YAML text. `file_name` is used only in messages. Empty text results in a null node.
 StatusOr<Node> ParseYaml(std::string_view file_name, std::string_view text);
 
-// Problem at a position.
 struct Problem {
   Position position;
   std::string what;
@@ -91,9 +90,9 @@ class StrictMap {
   // `what`: name of the map in messages, e.g. "a rule". A null node counts as an empty map.
   StrictMap(const Node& node, std::string_view what, std::vector<Problem>* problems);
 
-  // Returns true if the key has a value. Null values count as absent.
+  // Returns the key's value, or nullptr if it is absent or null.
   const Node* Get(std::string_view key);
-  // Returns the position of a key, or of the map if it is absent.
+  // Returns the position of a key, or of the map if the key is absent.
   Position KeyPosition(std::string_view key) const;
 
   std::optional<std::string> String(std::string_view key);
