@@ -14,8 +14,9 @@
 
 namespace pitwall::codec {
 
-// Schemas by their encoded bytes. Entries in use elsewhere are kept and cost only their bytes. Once
-// the total of unused entries exceeds kMaxBytes, all of them are evicted. Not thread-safe.
+// Schemas by their encoded bytes. Entries in use elsewhere are kept; for these, the cache owns only
+// the encoded bytes. Once the total of unused entries exceeds kMaxBytes, all of them are evicted.
+// Not thread-safe.
 class SchemaCache {
  public:
   static constexpr size_t kMaxBytes = 1u << 20;

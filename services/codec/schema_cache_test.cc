@@ -12,7 +12,7 @@
 namespace pitwall::codec {
 namespace {
 
-// Returns a distinct record for each number, with a schema of 4 MB.
+// Returns a distinct record for each number, with a 4 MB schema.
 std::string LongSchema(int number) {
   Batch batch;
   batch.job = "job-1";
@@ -33,7 +33,7 @@ std::string LongSchema(int number) {
   return bytes;
 }
 
-// A consumer that keeps the schemas of many jobs has one object per schema, which is decoded once.
+// Schemas held by a consumer are decoded only once, regardless of their total size.
 TEST(BatchDecoder, SchemasInUseAreNeverEvicted) {
   BatchDecoder decoder;
   std::vector<std::string> records;

@@ -125,7 +125,7 @@ TEST(SnapshotCodec, RejectsCompressionBombAndOtherFormats) {
   SnapshotLimits limits;
   limits.uncompressed_bytes = 1'000'000;
   EXPECT_FALSE(SnapshotAssembler(limits).Add(chunks[0]).ok());
-  // The payload is larger than stated.
+  // The payload is larger than declared.
   const auto lying = Change(chunks[0], [](auto* c) { c->set_uncompressed_bytes(10); });
   const auto small = *SnapshotAssembler(limits).Add(lying);
   ASSERT_TRUE(small.has_value());

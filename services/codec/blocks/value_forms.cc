@@ -217,8 +217,8 @@ void WriteXor(std::span<const uint64_t> bits, std::string* out) {
     const int left = std::min(std::countl_zero(change), 31);
     const int right = std::countr_zero(change);
     const int meaningful = 64 - left - right;
-    // Reusing the previous window is cheaper if it wastes fewer bits than the 11 bits that a new
-    // window costs.
+    // Reusing the previous window is cheaper if it wastes fewer than the 11 bits that a new window
+    // costs.
     const bool fits = leading <= left && leading + length >= 64 - right;
     if (fits && length - meaningful < 11) {
       to.Put(0b10, 2);

@@ -29,7 +29,7 @@ bool WriteDictionary(std::span<const uint64_t> bits, Distinct* scratch, std::str
 // as zigzag varints. Each value is integer / 10^exponent. The form fits only if this formula
 // restores every value bit for bit.
 bool WriteDecimal(std::span<const uint64_t> bits, std::vector<int64_t>* scratch, std::string* out);
-// Writes the form kExpected: u8 exponent, then the integers as encoded by prediction.h.
+// Writes the kExpected form: u8 exponent, then the integers as encoded by prediction.h.
 bool WriteExpectedDecimal(std::span<const uint64_t> bits, std::vector<int64_t>* scratch,
                           std::string* out);
 void WriteXor(std::span<const uint64_t> bits, std::string* out);

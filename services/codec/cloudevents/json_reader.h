@@ -37,7 +37,7 @@ class JsonReader {
   std::vector<std::string> Strings(std::string_view key) const;
   void ForEachObject(std::string_view key, const std::function<void(const JsonReader&)>& f) const;
 
-  // Records an error about the key. `what` is the cause.
+  // Records an error for the key. `what` is the cause.
   void Fail(std::string_view key, std::string_view what) const;
   // Behaves like String, but rejects an absent or empty value.
   std::string Required(std::string_view key) const;

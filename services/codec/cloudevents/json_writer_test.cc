@@ -10,7 +10,7 @@
 namespace pitwall::cloudevents {
 namespace {
 
-// Writes the array between other elements to check the commas as well.
+// Writes the array between other elements so that the commas are checked as well.
 std::string AtOnce(const std::vector<double>& values) {
   JsonWriter out;
   out.BeginArray();

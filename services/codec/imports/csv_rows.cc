@@ -119,7 +119,7 @@ Status CsvRows::TakeByte(char c) {
 Status CsvRows::TakeHeader() {
   header_ = std::move(cells_);
   for (std::string& column : header_) column = std::string(Trim(column));
-  // A delimiter at the end of each line leaves empty column names, which are dropped.
+  // Trailing delimiters result in empty column names, which are dropped.
   while (header_.size() > 1 && header_.back().empty()) header_.pop_back();
   names_->AddHeader(header_);
   NewRecord();

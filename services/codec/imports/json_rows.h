@@ -1,4 +1,4 @@
-// Parsers for JSON rows in JSON lines or in a JSON document.
+// Parsers for rows in JSON lines or in a JSON document.
 #pragma once
 
 #include <cstddef>

@@ -14,7 +14,7 @@
 
 namespace pitwall::imports {
 
-// Pairs of a column and a cell. Valid only during the call.
+// (column, cell) pairs. Valid only during the call.
 using Row = std::vector<std::pair<std::string_view, std::string_view>>;
 // Receives a row. InvalidArgument skips the row, and any other error stops the reader. The reader
 // prefixes both kinds of errors with file and line.

@@ -25,7 +25,7 @@ namespace pitwall::imports {
 // The first character that is not blank determines the format: { means JSON lines (or a document,
 // if `path` is set), [ means a document, and anything else means CSV. JSON cells are numbers,
 // strings, true (1), and false (0). null is an absent cell, nested objects become columns with
-// dots, and lists are ignored.
+// dotted names, and lists are ignored.
 class RowReader {
  public:
   // `path` is the dot-separated path of keys to a document's list of rows, or "" for the document

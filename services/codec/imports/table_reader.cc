@@ -131,7 +131,7 @@ Status TableReader::ReadStep(Cells* cells) const {
   if (mapping_.step_column.empty()) return OkStatus();
   const std::string_view text = cells->Get(mapping_.step_column);
   if (IsMissingCell(text)) return OkStatus();
-  // Loggers also write whole steps as floats, and NaN if there is no step.
+  // Some loggers write whole steps as floats, and NaN for a missing step.
   const auto number = ParseDouble(text);
   if (number && std::isnan(*number)) return OkStatus();
   const bool whole = number && *number >= 0 && *number <= static_cast<double>(kMaxStep) &&

@@ -45,7 +45,7 @@ class TableReader {
   Status TakeRow(uint32_t line, const Row& row);
   Status ReadStep(Cells* cells) const;
   Status ReadTime(Cells* cells) const;
-  // Emits the metric's sample, and skips a cell that is not a number. Returns InvalidArgument if
+  // Emits the metric's sample, or skips the cell if it is not a number. Returns InvalidArgument if
   // the row has a step but no mode.
   Status TakeMetric(const Cells& cells, std::string_view column, const MappedMetric& metric);
   // Returns the cell's value in the unit of its series.

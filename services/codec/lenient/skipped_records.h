@@ -21,7 +21,7 @@ class SkippedRecords {
   // Counts a skipped record. `error` includes the location and the cause: "run.csv:3:7: not a
   // number".
   void Skip(std::string_view error);
-  // Skips a record that was already counted as used.
+  // Moves a record from the used count to the skipped count.
   void SkipUsed(std::string_view error);
   // Skips the record and returns OK if the status is InvalidArgument. Returns every other status
   // unchanged, because the input cannot be read any further (limit exceeded, failing sink).

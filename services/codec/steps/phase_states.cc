@@ -15,7 +15,7 @@ size_t PhaseStates::Write(int64_t promise_ns, int64_t floor_ns, bool repeat_sche
   changes.erase(changes.begin(), changes.begin() + static_cast<ptrdiff_t>(dropped));
   const size_t frames_before = batch->frames.size();
   if (!changes.empty()) WriteChanges(changes, batch);
-  // A schema is announced only once frames use it.
+  // A new schema is announced with the first frames that use it.
   const bool used = batch->frames.size() > frames_before;
   if (repeat_schema || (used && columns_.changed())) {
     batch->schemas.push_back(columns_.schema());

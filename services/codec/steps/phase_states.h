@@ -20,8 +20,8 @@ struct PhaseStateOptions {
   int64_t min_state_ns = 0;  // shorter states are not emitted
 };
 
-// Owns the data that the frames of the last Write point to. Phases have the numbers 0, 1, … in the
-// order of AddPhase. Not thread-safe.
+// Owns the data that the frames of the last Write point to. Phases are numbered 0, 1, … in the
+// order of the AddPhase calls. Not thread-safe.
 class PhaseStates {
  public:
   explicit PhaseStates(const PhaseStateOptions& options)

@@ -6,7 +6,7 @@
 
 namespace pitwall::steps {
 
-// Change of the running phase at `time_ns`; kNoPhase means that no phase runs.
+// Change of the running phase at `time_ns`; kNoPhase means that no phase is running.
 struct PhaseChange {
   int64_t time_ns = 0;
   int phase = -1;

@@ -79,8 +79,8 @@ size_t RowStreams::Write(std::vector<Row> rows, bool repeat_schemas, Batch* batc
     dropped += WriteStream(stream.get(), main ? &main_cells : &wide_cells, batch);
     const bool used = batch->frames.size() > before;
     SeriesColumns& columns = stream->columns;
-    // A schema is announced only once frames use it. The main stream's schema is also repeated
-    // without frames.
+    // A new schema is announced with the first frames that use it. The main stream's schema is also
+    // repeated without frames.
     const bool announce = used ? stream->due || columns.changed() : stream->due && main;
     if (!announce || columns.size() == 0) continue;
     batch->schemas.push_back(columns.schema());

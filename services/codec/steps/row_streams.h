@@ -1,7 +1,7 @@
 // Streams for the rows of one rank: a main stream, and wide streams for logged series with labels.
 //
 // A step's own series and values logged without labels (such as a loss) arrive with every step and
-// stay narrow, in the main stream. Series with labels may number in the thousands (tensor
+// stay in the narrow main stream. Series with labels may number in the thousands (tensor
 // statistics, one series per histogram bucket) and arrive only once in hundreds of steps. They are
 // stored in separate streams by metric, so that other steps need no empty cells for them. The
 // number of columns per stream is limited so that a schema fits into a record. The number of
@@ -38,8 +38,8 @@ class RowStreams {
   size_t main_columns() const { return streams_[0]->columns.size(); }
   // Returns the column of a series that MainColumn or AddWide added, or nullopt.
   std::optional<uint32_t> Find(std::string_view metric, const Labels& series) const;
-  // Adds a column for the series to a wide stream of that metric. Returns nullopt if all streams
-  // are full.
+  // Adds a column for the series to a wide stream of its metric. Returns nullopt if all streams are
+  // full.
   std::optional<uint32_t> AddWide(std::string_view metric, const Labels& series, SeriesKind kind);
 
   // Appends the rows to batch->frames, and new or changed schemas to batch->schemas. If

@@ -18,8 +18,8 @@ class StepProgress {
 
   // Appends the cells of a step that ended.
   void EndStep(int64_t step, int64_t start_ns, int64_t end_ns, Row* row);
-  // Returns a row without a step at `promise_ns` if no row after `floor_ns` has emitted train_step
-  // for `repeat_ns`.
+  // Returns a row without a step at `promise_ns` if that is after `floor_ns` and train_step was not
+  // emitted in the last `repeat_ns`.
   std::optional<Row> Repeat(int64_t promise_ns, int64_t floor_ns, int64_t repeat_ns);
 
  private:

@@ -85,8 +85,8 @@ class StepSeries {
   StepSeries(StepSeries&&) noexcept;
   StepSeries& operator=(StepSeries&&) noexcept;
 
-  // Calls may come in any order before Flush. Operator spans are ignored, because they have no
-  // series.
+  // These functions may be called in any order before Flush. Operator spans are ignored, because
+  // they have no series.
   void AddSpan(const Span& span);
   void AddValue(const LoggedValue& value);
   // Sets the running phase ("" between phases), its start time, and its step. Values of this step

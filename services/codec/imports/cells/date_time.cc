@@ -58,7 +58,7 @@ std::optional<absl::CivilDay> TakeDate(std::string_view* text) {
   return date;
 }
 
-// Parses hours, minutes, and seconds as the second of the day, and removes them from the text.
+// Parses hours, minutes, and seconds as seconds since midnight, and removes them from the text.
 std::optional<int64_t> TakeTime(std::string_view* text) {
   const auto hour = TakeDigits(text, 2);
   if (!hour || *hour > 23 || !TakeOneOf(text, ":")) return std::nullopt;

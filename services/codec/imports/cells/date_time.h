@@ -9,7 +9,7 @@ namespace pitwall::imports {
 
 // Parses a date and a time of day as Unix nanoseconds: 2026/11/27 06:00:00.123 (nvidia-smi),
 // 2026-11-27 06:00:00,123 (Python's logging), 2026-11-27T06:00:00Z, 2026-11-27 06:00:00 +0900.
-// `offset_s` is the UTC offset in seconds east, used for strings without a time zone. Returns
+// `offset_s` is the offset in seconds east of UTC, used for strings without a time zone. Returns
 // nullopt if the string is malformed or the time is out of range.
 std::optional<int64_t> ParseDateTime(std::string_view text, int32_t offset_s);
 

@@ -17,8 +17,7 @@ namespace {
 constexpr std::string_view kStep = "ProfilerStep#";
 constexpr std::string_view kBackward = "autograd::engine::evaluate_function";
 constexpr std::string_view kDefaultGroup = "default";
-// Maximum gap between two functions of one backward pass. The training code needs more time between
-// two passes.
+// Maximum gap between two functions of one backward pass. Gaps between two passes are longer.
 constexpr int64_t kBackwardGap = 50'000;
 constexpr int64_t kMaxRank = 10'000'000;
 
@@ -41,7 +40,7 @@ std::string_view AnnotatedPhase(std::string_view name) {
   return {};
 }
 
-// Returns the kind of a collective's event: 0 for the event that contains the group, 1 for the
+// Returns the kind of a collective event: 0 for the event that contains the group, 1 for the
 // execution, and 2 for the call. Nested events of these kinds belong to the same collective.
 std::optional<int> CollectiveKind(std::string_view name) {
   if (name == "record_param_comms") return 0;
@@ -347,7 +346,7 @@ void ChromeTraceReader::TakeKernels(const std::vector<DeviceWork>& works, RankTr
     const int64_t step = StepOf(*work++, steps_);
     if (step < 0 || event.kind == Kind::kCopy) continue;
     const auto caller = operators.find(event.id);
-    // The operator counts toward the step on the host.
+    // The operator counts toward the step that requested the work.
     trace->AddOperator(names_[caller == operators.end() ? event.name : caller->second], "gpu",
                        steps_[static_cast<size_t>(step)].start_ns, event.end_ns - event.start_ns);
   }

@@ -81,7 +81,7 @@ class ChromeTraceReader {
   };
 
   static bool OnHost(Kind kind) { return kind == Kind::kOperator || kind == Kind::kAnnotation; }
-  // Call of the device runtime.
+  // Call to the device runtime.
   struct Launch {
     int64_t correlation = 0;
     int64_t start_ns = 0;

@@ -65,7 +65,7 @@ TEST(ChromeTraceReader, ReadsTorch2Trace) {
         ElementsAre(
             R"(train_step_duration_seconds{rank="0"} train @1795332776483.769ms #6 0.000900854)",
             R"(train_step_duration_seconds{rank="0"} train @1795332776484.5308ms #7 0.000732864)"));
-    // PyTorch wrote these durations. The backward phase is a gap-free run of functions.
+    // These durations were recorded by PyTorch. The backward phase is a gap-free run of functions.
     EXPECT_THAT(read.samples.Of(R"(train_phase_duration_seconds{phase="dataloader")"),
                 ElementsAre(HasSubstr(" #6 0.000114901"), HasSubstr(" #7 0.00010056")));
     EXPECT_THAT(read.samples.Of(R"(train_phase_duration_seconds{phase="forward")"),
@@ -334,7 +334,7 @@ TEST(ChromeTraceReader, ErrorsIncludeLocationAndCause) {
                            ", \"baseTimeNanoseconds\": 2000000000000000000")),
             "t0.json: the times of \"a\" are out of range (baseTimeNanoseconds "
             "2000000000000000000)");
-  // Older traces have Unix times and no base.
+  // Older traces have Unix times and no base time.
   EXPECT_EQ(error_of(Trace(X("user_annotation", "ProfilerStep#1", 1'700'000'000'000'000, 1))), "");
 }
 

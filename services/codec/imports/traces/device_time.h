@@ -28,8 +28,8 @@ struct DeviceShares {
   int64_t communication_ns = 0;
   int64_t exposed_ns = 0;  // communication without concurrent computation in any step
   int64_t copy_ns = 0;
-  // Time without any work, from a step's first work to the next step's first work, or to the end of
-  // its own work. Absent if the step has no work.
+  // Idle time from the step's first work to the next step's first work (for the last step, to the
+  // end of its work). Absent if the step has no work.
   std::optional<int64_t> idle_ns;
 };
 

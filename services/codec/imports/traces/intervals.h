@@ -16,7 +16,7 @@ struct Interval {
 std::vector<Interval> Merge(std::vector<Interval> intervals, int64_t gap_ns = 0);
 // Returns the parts of merged intervals within [start_ns, end_ns).
 std::vector<Interval> Within(const std::vector<Interval>& merged, int64_t start_ns, int64_t end_ns);
-// Returns the total time covered by both of two merged sets.
+// Returns the total length of the intersection of two merged sets.
 int64_t Overlap(const std::vector<Interval>& a, const std::vector<Interval>& b);
 int64_t Length(const std::vector<Interval>& merged);
 

@@ -38,7 +38,7 @@
 
 namespace pitwall::imports {
 
-// Returns true if the file name is that of such a trace.
+// Returns true if `file_name` is a valid name for such a trace.
 bool IsJobTimeline(std::string_view file_name);
 
 // Reads files sequentially, in any order. Emits all samples at Finish. Not thread-safe.
@@ -48,8 +48,8 @@ class JobTimelineReader {
   JobTimelineReader(std::string name, SeriesIndex* out, const TraceLimits& limits = {})
       : name_(std::move(name)), out_(out), limits_(limits) {}
 
-  // Starts a file. `path` ends with the file name. Returns InvalidArgument if the name is not that
-  // of a timeline.
+  // Starts a file. `path` ends with the file name. Returns InvalidArgument unless IsJobTimeline
+  // accepts the name.
   Status BeginFile(const std::string& path);
   // Reads the next bytes. Invalid events are skipped and counted. Returns InvalidArgument, with
   // file:line, if the file is not a trace or has no valid event. The reader then discards the file,

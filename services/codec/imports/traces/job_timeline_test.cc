@@ -50,7 +50,7 @@ struct Outcome {
 
 using Files = std::vector<std::pair<std::string, std::string>>;
 
-// If `skip_unusable` is true, files that are not traces are skipped, as in a folder.
+// If `skip_unusable` is true, files that are not traces are skipped, as when a folder is imported.
 Outcome Read(const Files& files, size_t piece = 11, const TraceLimits& limits = {},
              bool skip_unusable = false) {
   Outcome outcome;

@@ -31,7 +31,7 @@
 
 namespace pitwall::imports {
 
-// Returns true if the file name is that of such a profile.
+// Returns true if `file_name` is a valid name for such a profile.
 bool IsTensorflowProfile(std::string_view file_name);
 // If `path` is a profile in text form, returns the path of its binary form, which contains more
 // data. Otherwise, returns "".
@@ -50,7 +50,7 @@ class TensorflowProfileReader {
   TensorflowProfileReader(std::string name, SeriesIndex* out, const ProfileLimits& limits = {})
       : name_(std::move(name)), out_(out), limits_(limits) {}
 
-  // Starts a file. Returns InvalidArgument if the name is not that of a profile.
+  // Starts a file. Returns InvalidArgument unless IsTensorflowProfile accepts its name.
   Status BeginFile(const std::string& path);
   // Reads the next bytes. Invalid events are skipped and counted. Returns InvalidArgument, with
   // file and location, if the file is not a profile or has no valid event. The reader then discards

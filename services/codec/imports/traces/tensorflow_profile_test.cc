@@ -20,7 +20,8 @@ struct ProfileOutcome {
 
 using ProfileFiles = std::vector<std::pair<std::string, std::string>>;
 
-// If `skip_unusable` is true, files that are not profiles are skipped, as in a folder.
+// If `skip_unusable` is true, files that are not profiles are skipped, as when a folder is
+// imported.
 ProfileOutcome ReadProfiles(const ProfileFiles& files, const ProfileLimits& limits = {},
                             bool skip_unusable = false) {
   ProfileOutcome outcome;
@@ -71,7 +72,7 @@ std::string XLine(std::string_view name, std::string_view events) {
   return Bytes(3, Cat(Bytes(2, name), Int(3, 1000), events));  // starts at 1 us
 }
 
-// Returns two steps of 100 us on the host, and the work of a GPU. The names have the IDs 1 to 6.
+// Returns two steps of 100 us on the host, and the work on a GPU. The names have the IDs 1 to 6.
 std::string Space() {
   const auto step = [](uint64_t n) { return Cat(Int(1, 9), Int(4, n)); };
   const std::string host =
@@ -123,7 +124,7 @@ TEST(TensorflowProfileReader, ReadsTensorflowAndJaxProfiles) {
   EXPECT_THAT(tf.samples.Of("train_step_duration"),
               ElementsAre(HasSubstr(" #0 0.022578817"), HasSubstr(" #1 0.028632566"),
                           HasSubstr(" #2 0.01998204"), HasSubstr(" #3 0.041087554")));
-  // This step contains the first call of the iterator.
+  // This step contains the first call to the iterator.
   EXPECT_THAT(tf.samples.Of(R"(train_phase_duration_seconds{phase="dataloader")")[0],
               HasSubstr(" #0 0.012791507"));
   // Times are Unix times.

@@ -120,7 +120,7 @@ TEST(TraceDocument, ErrorsIncludeLocationAndCause) {
   }
   EXPECT_EQ(Read("{\"a\": \"0123456789\"}", 3, {.event_bytes = 10}).back(),
             "t.json:1:1: member is longer than 10 bytes");
-  // Members that are not wanted may have any length.
+  // Unwanted members may have any length.
   EXPECT_EQ(Read("{\"other\": \"0123456789\", \"traceEvents\": []}", 3, {.event_bytes = 13}),
             Lines());
 }

@@ -134,7 +134,7 @@ class Reader {
                                message.at() - bytes_.data(), " of ", bytes_.size()));
   }
 
-  // Reads a map entry from an ID to a message that has a name.
+  // Reads a map entry with an ID as the key and a named message as the value.
   Status ReadName(std::string_view entry, uint32_t display_name, Names* names) const {
     int64_t id = 0;
     std::string_view name;
