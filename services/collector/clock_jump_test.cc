@@ -71,7 +71,7 @@ TEST_F(CollectorTest, WallClockSetForward_StartsNewBoot) {
   EXPECT_EQ(Counter("pitwall_collector_boots_total"), 2);
 }
 
-// Tests issue 26, F1.
+// Regression test for issue 26, F1.
 TEST_F(CollectorTest, WallClock45DaysAheadFor25Seconds_ChangesNothing) {
   Start();
   Advance(2 * kSecond);

@@ -88,8 +88,8 @@ struct Options {
 };
 
 // Runs the sampler thread (which owns the node's readings), the socket server thread (which owns
-// the clients), the publisher thread (which owns the appender calls), and the GPU reader thread.
-// All methods are thread-safe. The caller owns the clock and the appender, which must outlive the
+// the clients), the publisher thread (which calls the appender), and the GPU reader thread. All
+// methods are thread-safe. The caller owns the clock and the appender, which must outlive the
 // collector. The destructor stops the collector.
 class Collector {
  public:
@@ -106,7 +106,8 @@ class Collector {
   // Sends the node's goodbyes, publishes or spools the remaining records, and joins the threads.
   // Ranks receive no goodbye, because the next collector resumes them. Idempotent.
   void Stop();
-  // Starts the collector, waits until Stop or RequestStop is called on another thread, and stops.
+  // Starts the collector, waits until Stop or RequestStop is called on another thread, and then
+  // stops the collector.
   Status Run();
   // Makes Run return. Does not block. Thread-safe, but must not be called from signal handlers.
   void RequestStop();

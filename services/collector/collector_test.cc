@@ -192,7 +192,7 @@ TEST_F(CollectorTest, SecondIncarnationOfClientJob_UpdatesReference) {
 }
 
 // After kill -9, the rank is lost, the node sends no further frames to the job, and the launcher's
-// end is reported after the rank's.
+// exit is reported last.
 TEST_F(CollectorTest, KilledProcess_IsReportedAsLostRank) {
   options_.socket_path = root_.At("socket");
   const auto stat = [&](int pid, int parent, char state, int status) {

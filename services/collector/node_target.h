@@ -1,4 +1,4 @@
-// Job, or node:<name>, to which the node publishes its rows.
+// Target of the node's rows: a job, or node:<name>.
 #pragma once
 
 #include <cstdint>
@@ -41,10 +41,9 @@ class NodeTarget {
   // Returns true if the cgroup has changed since the previous call. It is initially "".
   bool SetCgroup(const std::string& path);
   // Assigns the job its declared GPUs, or none if they are withheld. Returns true if the assignment
-  // has changed since the previous call. The GPU readers must then be replaced.
+  // has changed since the previous call. In that case, the GPU readers must be replaced.
   bool ShareGpus(bool withheld);
-  // Adds a notice to the next batch when GPUs become withheld, and clears it when they no longer
-  // are.
+  // Adds a notice to the next batch when the job's GPUs start or stop being withheld.
   void NotifyWithheldGpus(bool withheld, int64_t tick_ns);
   // Adds the job's end, or the exit data from its file, to the next batch.
   void AddEnd(const EndedJob& over, int64_t at_ns);

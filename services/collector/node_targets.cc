@@ -80,7 +80,7 @@ std::vector<EndedJob> NodeTargets::Unbound(const std::vector<BoundJob>& jobs) co
 
 void NodeTargets::SyncTarget(const BoundJob& job, const NodeTick& tick) {
   auto it = targets_.find(job.id);
-  // If a job returns, it receives a new node boot.
+  // A job that returns gets a new node boot.
   if (it != targets_.end() && it->second.left() && !job.deserted) {
     targets_.erase(it);
     it = targets_.end();
@@ -191,8 +191,8 @@ void NodeTargets::End(const std::vector<EndedJob>& over, const NodeTick& tick) {
     if (it == targets_.end()) continue;
     NodeTarget& target = it->second;
     if (job.ended) sender_->cursors()->EndJob(job.id);
-    // A job end from a file gets the current time, so that it follows all known process ends. This
-    // source sends nothing more, so it may promise that time.
+    // A job end read from a file is stamped with the current time, so that it follows all known
+    // process ends. The promise may cover that time, because this source sends no more data.
     const int64_t at_ns = job.platform_end.has_value() ? time_.Now() : tick.time_ns;
     const bool tells = job.ended || job.platform_end.has_value();
     if (tells) target.AddEnd(job, at_ns);

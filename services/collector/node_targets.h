@@ -25,8 +25,9 @@ namespace pitwall::collector {
 //  * node:<name> always receives the system and all GPUs, but receives the cores only while no job
 //    is bound.
 //  * A job receives the system, the cores, its processes, its cgroup, and its GPUs. The only job
-//    on a node receives all GPUs; otherwise, each job receives its declared GPUs. If a present job
-//    has no declared GPUs, no job receives any GPUs, and each job receives a notice.
+//    on a node receives all GPUs; otherwise, each job receives its declared GPUs. If any job with
+//    BoundJob::present has no declared GPUs, no job receives any GPUs, and each job receives a
+//    notice.
 //
 // Owned by the sampler's thread.
 class NodeTargets {

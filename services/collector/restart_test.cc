@@ -47,14 +47,14 @@ class RestartTest : public CollectorTest {
       }
     }
   }
-  // Waits until a counter that another thread updates has the value.
+  // Waits until a counter that another thread updates reaches `value`.
   void AwaitCounter(std::string_view name, double value) {
     while (Counter(name) < value) {
     }
     EXPECT_EQ(Counter(name), value) << name;
   }
   // Simulates a kill: the next collector uses a copy of the current files. (The current collector
-  // continues, but nothing uses its files.)
+  // then stops normally, but its files are no longer used.)
   void Kill() {
     Settle();
     options_.spool_dir = root_.At(Cat("spool-", ++kills_));

@@ -56,7 +56,7 @@ class Sampler {
   void Boot();
   void Reboot(int64_t drift_ns);
   void Tick(int64_t tick_ns, int64_t interval_ns);
-  // Returns the last tick with the current interval.
+  // Returns the last tick and the current interval.
   NodeTick LastTick() const { return {last_tick_ns_, interval_ns_}; }
 
   Clock& clock_;

@@ -47,7 +47,7 @@ class CaptureTopicBridge {
  private:
   void Loop();
   Status Read();
-  // Publishes the outbox. Returns false if the log accepted no record.
+  // Publishes the outbox. Returns false if the log accepted no records.
   bool Flush();
   void Push(OutgoingRecord record);
 

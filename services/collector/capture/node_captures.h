@@ -67,7 +67,7 @@ class NodeCaptures {
 
   // Queues a request. Thread-safe.
   void Request(CaptureRequest request);
-  // Sets a callback that runs on any thread when a request is queued.
+  // Sets a callback for queued requests, which may be called on any thread.
   void OnRequest(std::function<void()> ring);
 
   // Publishes a capture request on behalf of a client or a job owner.
@@ -75,7 +75,7 @@ class NodeCaptures {
   using RanksOf = std::function<std::vector<CaptureRank>(const CaptureRequest&)>;
   // Starts queued requests, takes second samples, and delivers complete captures.
   void Step(const RanksOf& ranks_of);
-  // Returns the client messages created since the previous call, by client.
+  // Returns the messages created since the previous call, as (client, message) pairs.
   std::vector<std::pair<uint64_t, std::string>> Messages();
   // Handles a client's answer that took `bytes` bytes on the wire. Unexpected answers are counted
   // and ignored.

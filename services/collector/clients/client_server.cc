@@ -26,7 +26,7 @@ constexpr int kHeldMs = 20;          // interval for checking held connections
 constexpr size_t kOtherFiles = 1024;
 
 // Returns the number of requested connections that fit within the limit on open files. Raises the
-// soft limit if possible. Reserves some files for the log.
+// soft limit if possible. Reserves some descriptors for the log.
 size_t ClientsWithinFileLimit(size_t wanted) {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return wanted;
@@ -261,7 +261,7 @@ void ClientServer::Patrol() {
   patrolled_at_ns_ = clock_.MonotonicNs();
   for (const uint64_t client : sessions_->Departed()) {
     // First, reads the data that was sent before the process ended. Child processes may still hold
-    // the connection open, so it does not close by itself.
+    // the connection open, so it does not close on its own.
     for (int turn = 0; turn < kMaxLastTurns; ++turn) {
       const auto it = connections_.find(client);
       if (it == connections_.end()) break;

@@ -56,8 +56,7 @@ StatusOr<ClientSessions::Answer> ClientSessions::Handle(uint64_t client, const P
     counters_->client_messages.fetch_add(1, std::memory_order_release);
   };
   RETURN_IF_ERROR(CheckParts(*pb::ClientMessage::descriptor(), bytes, kMaxClientParts));
-  // The arena limits memory usage to the message's lifetime. Most messages fit into block_; any
-  // additional memory is freed on return.
+  // Most messages fit into block_. The arena frees any additional memory on return.
   google::protobuf::Arena arena(block_.data(), block_.size());
   auto& message = *google::protobuf::Arena::CreateMessage<pb::ClientMessage>(&arena);
   if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {

@@ -74,8 +74,8 @@ class ClientSessions {
   // Handles the loss of a connection, even if no hello was received on it.
   void Closed(uint64_t client);
 
-  // News returns messages for clients whose updates have become durable since the previous call, by
-  // client. OnNews sets a callback that may run on any thread and is called when there may be new
+  // News returns (client, message) pairs for updates that have become durable since the previous
+  // call. OnNews sets a callback that may run on any thread and is called when there may be new
   // messages.
   std::vector<std::pair<uint64_t, std::string>> News();
   void OnNews(std::function<void()> call);

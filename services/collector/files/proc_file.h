@@ -13,8 +13,8 @@ namespace pitwall::collector {
 // Other errors (I/O errors, or lack of descriptors, memory, or permission) prove nothing.
 bool IsAbsence(int error_number);
 
-// Keeps the file open and its buffer allocated, so that a read takes one or two preads. After a
-// failure, the next read reopens the file. If no descriptor is free, a read borrows one from the
+// Keeps the file open and its buffer allocated, so that a read takes one or two pread calls. After
+// a failure, the next read reopens the file. If no descriptor is free, a read borrows one from the
 // reserve. Not thread-safe.
 class ProcFile {
  public:

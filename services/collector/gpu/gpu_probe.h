@@ -25,9 +25,9 @@ struct GpuRows {
   std::vector<double> values;  // one value per series; missing if the reading failed
 };
 
-// Every Read reads the fast-changing values. Other values are read every second or every five
-// seconds, because they change more slowly and cost just as much to read. A reading that the GPU or
-// its driver does not support, according to Nvml, is not retried and has no series. Not
+// The fast-changing values are read on every call to Read. Other values are read every second or
+// every five seconds, because they change more slowly and cost just as much to read. A reading that
+// the GPU or its driver does not support, according to Nvml, is not retried and has no series. Not
 // thread-safe.
 class GpuProbe {
  public:

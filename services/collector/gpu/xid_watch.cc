@@ -11,7 +11,7 @@ namespace {
 constexpr unsigned kWaitMs = 200;  // maximum delay of Stop
 constexpr int64_t kRetryNs = kNanosPerSecond;
 constexpr int64_t kRegisterAgainNs = 60 * kNanosPerSecond;
-// If a wait in the driver has not returned for this long, the driver counts as unresponsive.
+// If no wait in the driver has returned for this long, the driver is considered unresponsive.
 constexpr int64_t kOldestAnswerNs = 5 * kNanosPerSecond;
 
 }  // namespace

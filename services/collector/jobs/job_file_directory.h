@@ -32,7 +32,7 @@ namespace pitwall::collector {
 // Write the file elsewhere and rename it into the directory. Names that start with a dot or end in
 // .tmp are ignored. The job is bound while its file exists.
 //
-// A file decides the job's owner and which processes may be stopped. Files and directories that
+// A file determines the job's owner and which processes may be stopped. Files and directories that
 // users other than root and this process's user may write are therefore rejected.
 //
 // At most 256 files of at most 64 KiB. Not thread-safe.

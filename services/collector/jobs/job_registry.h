@@ -64,7 +64,7 @@ struct BindingOptions {
 // by clients. After all clients have sent their goodbyes, the job ends after a grace period. A new
 // hello (a restart) within that period keeps the job. If a job has ranks on other nodes, only the
 // node with rank 0 ends the job. Disconnected clients keep the job for `lost_grace_ns`, but not
-// beyond the end of their processes: a job known only from clients is released when its last client
+// after their processes have exited: a job known only from clients is released when its last client
 // process dies.
 //
 // Clients without a job ID and job start belong to one job if they have the same owner and name and
@@ -80,15 +80,15 @@ struct BindingOptions {
 // The registry then forgets all data from the previous owner's clients.
 //
 // If a file ends a job, the job stays bound for kLastWordsNs, so that its clients' pending data and
-// the ends of their processes can still be published.
+// the exits of their processes can still be published.
 //
 // A job's reference comes from its option or file if there is one, and otherwise from its first
 // client. If the client's reference is a process, it is replaced by the object that owns the pod of
-// one of the job's ranks, if that object is known. Otherwise, if that process has left, the
-// reference is the process of the lowest rank on this node. The other processes of the job on this
-// node are appended ("<pid>@<node>/<start>+<pid>/<start>", or "+more" above the limit). Only
-// clients that run as the same user as the first process count, so that no user can substitute
-// their own process for another user's process.
+// one of the job's ranks, if that object is known. Otherwise, if that process is no longer
+// connected, the reference is the process of the lowest rank on this node. The other processes of
+// the job on this node are appended ("<pid>@<node>/<start>+<pid>/<start>", or "+more" above the
+// limit). Only clients that run as the same user as the first process count, so that no user can
+// substitute their own process for another user's process.
 //
 // Thread-safe. Times are monotonic nanoseconds unless stated otherwise.
 class JobRegistry {
@@ -145,7 +145,7 @@ class JobRegistry {
   // grace period. Must be called before any client is added.
   void Resume(const Known& known, int64_t now_ns);
   // Replaces the goodbye reason of a released rank once its exit status is known. Has no effect if
-  // the job has ended or the rank runs again.
+  // the job has ended or the rank is running again.
   void Amend(const std::string& job, int64_t rank, std::string_view reason);
   // Marks a rank that was released without a goodbye as dead, because its process has ended and
   // will not reconnect.
@@ -188,7 +188,7 @@ class JobRegistry {
   void Declare(Job& job, const JobDeclaration& option) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Status CheckShares(const JobClaim& claim, const std::string& id) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Returns true if another process already runs as this rank.
+  // Returns true if another process is already running as this rank.
   static bool RunsElsewhere(const Job& job, const JobClaim& claim);
   std::string IdOf(const JobClaim& claim) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns true if the job's end is in the log. Later data would be dropped.

@@ -17,7 +17,7 @@ class RecentLaunches {
   // Returns the job of an earlier attempt if the claim is for its launcher's next attempt, or ""
   // otherwise.
   std::string Restarted(const JobClaim& claim) const;
-  // Records the job in a claim if the claim has a launcher with a restart count.
+  // Records a claim's job if the claim has a launcher with a restart count.
   void Remember(const JobClaim& claim, const std::string& job);
 
  private:

@@ -43,7 +43,7 @@ void ReadContainer(const JsonReader& in, std::vector<ContainerState>* out) {
   const std::string id = IdOf(in.String("containerID"));
   const JsonReader state = in.Object("state");
   auto now = ended(state, id);
-  // While a container waits for its restart, its last state describes the previous instance.
+  // While a container is waiting to restart, its last state describes the previous instance.
   auto before = ended(in.Object("lastState"), "");
   if (before && before->id == id && !now) {
     now = std::move(before);

@@ -14,7 +14,7 @@
 
 namespace pitwall::collector {
 
-// End of a container's run.
+// Termination status of a container.
 struct ContainerEnd {
   int32_t exit_code = 0;  // 128 + n if signal n ended it
   int32_t signal = 0;     // 0 if unknown, as with most runtimes
@@ -47,8 +47,8 @@ struct PodState {
 StatusOr<std::vector<PodState>> ParsePodList(std::string_view json, size_t max_bytes);
 
 // Converts a container's end to the end of its ranks. The end is intentional if the pod was deleted
-// before it, was preempted by the scheduler, or exceeded its deadline. An eviction by the kubelet
-// is not intentional, because it is caused by a resource shortage.
+// first, was disrupted on purpose (such as preempted by the scheduler), or exceeded its deadline.
+// An eviction by the kubelet is not intentional, because it is caused by a resource shortage.
 PlatformEnd EndOf(const PodState& pod, const ContainerEnd& container);
 
 // Returns a process's container from the text of its /proc/<pid>/cgroup, or "" if the process is

@@ -85,7 +85,7 @@ void PodWatch::TakeUp(int64_t now_ns) {
     arrived.swap(arrived_);
   }
   for (const auto& [rank, groups] : arrived) Know(rank, groups);
-  // The ranks are listed after arrivals are processed, so an arrived rank that is not listed has
+  // Arrivals are processed before the ranks are listed, so an arrival that is not listed has
   // already left.
   const std::vector<Rank> here = here_();
   std::set<std::tuple<std::string, int64_t, int64_t>> present;
@@ -106,8 +106,8 @@ void PodWatch::TakeUp(int64_t now_ns) {
       known.left_at_ns = -1;
     } else if (known.left_at_ns < 0) {
       known.left_at_ns = now_ns;
-      // The engine delays the report of a death until the pod status is known, so the request is
-      // sent immediately.
+      // The engine delays reporting a death until the pod status is known, so the request is sent
+      // immediately.
       if (pause_ns_ == 0 && !known.container.empty()) next_ask_ns_ = now_ns;
     }
     const bool awaited = known.left_at_ns >= 0;

@@ -101,7 +101,7 @@ class PodWatch {
   StatusOr<std::vector<PodState>> Ask();
   bool AwaitsOwner(const Known& known) const;
   void ReportOwners(const std::vector<PodState>& pods);
-  // Publishes the ends that have become known.
+  // Reports the ranks that have left and whose container has ended according to `pods`.
   void ReportEnds(const std::vector<PodState>& pods);
 
   const PodWatchOptions options_;

@@ -11,8 +11,8 @@ namespace pitwall::collector {
 // permissions on the process. Thread-safe.
 class ProcessExit {
  public:
-  // Opens the process. Returns nullptr if the process does not exist, no descriptor is free, or
-  // pidfds are not supported.
+  // Opens the process. Returns nullptr if the process does not exist, no file descriptor is
+  // available, or pidfds are not supported.
   static std::shared_ptr<const ProcessExit> Of(int64_t pid);
   explicit ProcessExit(int fd) : fd_(fd) {}
   ~ProcessExit();

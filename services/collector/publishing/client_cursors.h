@@ -33,8 +33,8 @@ struct ClientCursor {
 std::string EncodeCursor(const ClientCursor& cursor);
 std::optional<ClientCursor> DecodeCursor(std::string_view note);
 
-// Newest cursor of each client, for at most `most` clients. Above this limit, the cursors that have
-// not advanced for the longest time are evicted. Thread-safe.
+// Newest cursor of each client, for at most `most` clients. Above this limit, the cursors that
+// advanced least recently are evicted. Thread-safe.
 class ClientCursors {
  public:
   explicit ClientCursors(size_t most = 4096) : most_(most) {}
@@ -56,8 +56,8 @@ class ClientCursors {
   // call.
   void OnAdvance(std::function<void()> call);
 
-  // Save serializes all cursors with a checksum. Restore returns DataLoss for damaged bytes and
-  // then changes nothing.
+  // Save serializes all cursors with a checksum. If the bytes are damaged, Restore returns DataLoss
+  // and changes nothing.
   std::string Save() const;
   Status Restore(std::string_view bytes);
 

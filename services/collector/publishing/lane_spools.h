@@ -14,7 +14,7 @@
 
 namespace pitwall::collector {
 
-// Provides access to the spools. Logs only the first of consecutive disk failures. Until Open is
+// Provides access to the spools. Of consecutive disk failures, logs only the first. Until Open is
 // called, all spools are empty, and only the functions documented as callable without Open may be
 // called. Not thread-safe.
 class LaneSpools {
@@ -26,7 +26,7 @@ class LaneSpools {
   bool open() const { return spools_ != nullptr; }
   // Returns whether the last write failed. May be called without Open.
   bool failed() const { return failed_; }
-  // Ends a run of failures, so that the next failure is logged.
+  // Clears the failure state, so that the next failure is logged.
   void ClearFailure() { failed_ = false; }
 
   // Returns the lanes that have a spool, in ascending order.

@@ -21,7 +21,7 @@ NodeAnnouncer::Source NodeAnnouncer::Announce(const std::string& job, const std:
   const auto [at, fresh] = announced_.try_emplace(job);
   Source& source = at->second;
   if (!fresh) return source;
-  // Sequences are counted per job and start at 1, so each job needs a separate boot ID.
+  // Sequence numbers are assigned per job and start at 1, so each job needs a separate boot ID.
   source.boot_id = Cat(boot_id_, ".", next_++);
   source.start_ns = tick_ns_;  // a new boot ID ends the previous boot
   source.state.promise_ns = tick_ns_ - join_slack_ns_ - 1;

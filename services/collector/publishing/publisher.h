@@ -24,11 +24,11 @@ namespace pitwall::collector {
 //
 // With a spool, every record is on disk before it is appended to the log. A lane first publishes
 // its records in flight, then its spool, and then its queue. Records within the size limits are
-// therefore never lost, even if the process is killed. Without a spool, or while its disk fails, a
-// full queue drops the oldest records of the largest lane. If the log permanently rejects a record,
-// the record is dropped, counted, and reported by Health. (A rejection is permanent if an Append of
-// only this record returns InvalidArgument, because the record is malformed or too large for the
-// broker.)
+// therefore never lost, even if the process is killed. Without a spool, or while its disk is
+// failing, a full queue drops the oldest records of the largest lane. If the log permanently
+// rejects a record, the record is dropped, counted, and reported by Health. (A rejection is
+// permanent if an Append of only this record returns InvalidArgument, because the record is
+// malformed or too large for the broker.)
 //
 // One thread serves all lanes while appends are fast. Another thread starts when a lane has waited
 // kStuckNs for slow appends of other lanes.
@@ -50,7 +50,7 @@ class Publisher {
 
   ClientCursors* cursors() const { return cursors_; }
   // Returns Unavailable if a lane with records has not published any records for kUnhealthyNs, if
-  // the spool's disk fails, or if the log permanently rejected a record within the last
+  // the spool's disk is failing, or if the log permanently rejected a record within the last
   // kShowRefusedNs. Thread-safe; never waits for the log.
   static constexpr int64_t kUnhealthyNs = PublishingLanes::kUnhealthyNs;
   static constexpr int64_t kShowRefusedNs = PublishingLanes::kShowRefusedNs;

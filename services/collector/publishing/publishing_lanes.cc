@@ -294,7 +294,7 @@ PublishingLanes::Lane* PublishingLanes::Begin(bool stopping, int64_t* wait_ns) {
   Lane* next = nullptr;
   for (const auto& [number, lane] : lanes_) {
     if (lane->busy || !HasWork(*lane)) continue;
-    // A spool can be long, so it is left to the next start instead of delaying this stop.
+    // Publishing a spool could delay this stop, so the spool is left for the next start.
     if (stopping && (lane->backoff_ns > 0 || !spools_.Empty(number))) continue;
     if (lane->ready_ns > now_ns) {
       const int64_t left_ns = lane->ready_ns - now_ns;

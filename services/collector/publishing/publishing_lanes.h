@@ -45,7 +45,7 @@ class PublishingLanes {
                   ClientCursors* cursors);
   ~PublishingLanes();
 
-  // Opens the spool, if the options have one.
+  // Opens the spool if it is enabled.
   Status Open();
   // Enqueues a record. Spools the records of a lane whose log is slow or failing. If the queues are
   // full, spools or drops records from the largest lane.
@@ -54,13 +54,12 @@ class PublishingLanes {
   bool NeedsThread();
 
   // Returns the next lane that is due and marks it as busy. If no lane is due, returns nullptr and
-  // the time until one will be (-1 if no lane has work). If `stopping`, ignores lanes with a
-  // failing log or a spool.
+  // the time until the next one is due (-1 if no lane has work). If `stopping`, ignores lanes with
+  // a failing log or a spool.
   Lane* Begin(bool stopping, int64_t* wait_ns);
   // Takes the records for the next append from the spool or the queue.
   std::vector<OutgoingRecord> Take(Lane* lane);
-  // Ends the service of a lane. `status` is the result of the append, or OK if there were no
-  // records.
+  // Finishes serving a lane. `status` is the result of the append, or OK if there were no records.
   void End(Lane* lane, const Status& status);
 
   // Removes lanes without recent records, so that only active jobs use files and memory.

@@ -15,7 +15,7 @@
 
 namespace pitwall::collector {
 
-// A record of the telemetry topic that has not been appended to the log yet.
+// A record for the telemetry topic that has not been appended to the log yet.
 struct PendingRecord {
   std::string key;
   std::string value;
@@ -24,7 +24,7 @@ struct PendingRecord {
 };
 
 struct SpoolHooks {
-  // Called during Open with each note on disk, regardless of whether its record is acknowledged.
+  // Called during Open for each note on disk, even if its record is acknowledged.
   std::function<void(std::string_view note)> on_note;
   // Called before the removal of a segment and its notes.
   std::function<void()> before_remove;
@@ -33,8 +33,8 @@ struct SpoolHooks {
 // First-in, first-out queue in segment files in one directory, with a size limit in bytes. Above
 // the limit, the oldest segment is dropped and its records are counted as dropped. Appended records
 // survive a process crash and, after Sync, also a machine crash. The acknowledged position is also
-// on disk. Unacknowledged records are returned again after a restart. A damaged record is skipped
-// and counted. A torn record ends its segment.
+// stored on disk, and unacknowledged records are returned again after a restart. A damaged record
+// is skipped and counted. A torn record ends its segment.
 //
 // Files:
 //   NNNNNNNNNNNNNNNNNNNN.spool  8 bytes "PWSPOOL2", then the records. A record is the length and
@@ -42,7 +42,7 @@ struct SpoolHooks {
 //                               payload: the lengths of key and note as 4 bytes each, key, note,
 //                               and value. "PWSPOOL1", the previous format, has no notes.
 //   position                    the acknowledged position, in two alternating slots
-//   lock                        excludes a second collector
+//   lock                        locked while a collector uses the directory
 // The last segment is kept even if all of its records are acknowledged, so that a record that is
 // published immediately does not require a new file; Trim removes the segment.
 //

@@ -1,4 +1,4 @@
-// Spools of all lanes in one directory, with a common size limit.
+// Spools of all lanes in one directory, with a shared size limit.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ class SpoolSet {
   std::vector<uint64_t> Lanes() const;
   // Returns the lane's spool, or nullptr if the lane has no spool.
   Spool* Find(uint64_t lane);
-  // Appends to the lane's spool, creating it if necessary. Above the common size limit,
+  // Appends to the lane's spool, creating it if necessary. Above the shared size limit,
   // acknowledged segments are removed first, and then the oldest segments of the largest lane.
   Status Append(uint64_t lane, const std::vector<PendingRecord>& records, Spool::Position* end);
   // Removes the spool of an empty lane.

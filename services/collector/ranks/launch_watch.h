@@ -13,10 +13,10 @@
 
 namespace pitwall::collector {
 
-// Tracks the launcher of each job, which is the nearest process that started all of the job's ranks
-// on this node. For a single rank, the launcher is its parent. For several ranks, it is typically
-// torchrun, even if there is a shell between torchrun and each rank. If process 1 is the only
-// common ancestor, the job has no launcher. Not thread-safe.
+// Tracks the launcher of each job, which is the nearest common ancestor of the job's ranks on this
+// node. For a single rank, the launcher is its parent. For several ranks, it is typically torchrun,
+// even if there is a shell between torchrun and each rank. If process 1 is the only common
+// ancestor, the job has no launcher. Not thread-safe.
 class LaunchWatch {
  public:
   // The caller owns the arguments.
@@ -25,9 +25,9 @@ class LaunchWatch {
 
   // Adds a rank of the job. `alone` means that no other rank of the job runs here.
   void Started(const std::string& job, const WatchedProcess& process, bool alone);
-  // Keeps a lost rank so that it can report the launcher's end if the launcher ends too.
+  // Keeps a lost rank, which reports the launcher's exit if the launcher exits too.
   void Lost(std::unique_ptr<RankSource> source);
-  // Reports launchers that ended after their ranks. `here` contains the jobs that have ranks on
+  // Reports launchers that exited after their ranks. `here` contains the jobs that have ranks on
   // this node; `now_ns` is an event time.
   void Patrol(const std::set<std::string, std::less<>>& here, int64_t now_ns);
 

@@ -20,7 +20,7 @@ namespace pitwall::collector {
 // Times are monotonic nanoseconds. Not thread-safe.
 class LeavingRanks {
  public:
-  // Maximum wait for the exit status of an ending process. After this time, the goodbye determines
+  // Maximum wait for the exit status of an exiting process. After this time, the goodbye determines
   // the verdict.
   static constexpr int64_t kExitWithinNs = 60 * kNanosPerSecond;
   // Maximum wait for a process that keeps running after its goodbye. Equal to the time that the

@@ -1,4 +1,4 @@
-// Tests ranks between their goodbye and the end of their process.
+// Tests ranks between their goodbye and the exit of their process.
 #include "services/collector/ranks/leaving_ranks.h"
 
 #include <gtest/gtest.h>

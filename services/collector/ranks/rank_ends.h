@@ -30,8 +30,8 @@ class RankEnds {
   // Reports a rank as lost, using the time of its disconnect if that was recent.
   void Lose(std::unique_ptr<RankSource> source, const ProcessEnd& end);
 
-  // Maximum time between the closing of a connection and the end of its process. The exit status
-  // can be read only until the parent reaps the process.
+  // Maximum time between the closing of a rank's connection and the exit of its process. The exit
+  // status can be read only until the parent reaps the process.
   static constexpr int64_t kEndsWithinNs = 500 * kNanosPerMilli;
 
  private:

@@ -171,7 +171,7 @@ void RankSource::SendGoodbye(std::string_view reason, std::vector<JobEvent> even
   goodbye_ = std::string(reason);
   batch.info = Info();
   progress_.ReleaseAll();
-  // The job ends only after a grace period, and possibly while the next collector is running.
+  // The job ends only after a grace period, by which time the next collector may be running.
   const bool watched = identity_.process.self.pid > 0;
   ClientCursor cursor = Cursor(watched ? Known(identity_, goodbye_) : "");
   sender_->Send(std::move(batch), &state_, &cursor);

@@ -55,7 +55,7 @@ class RankSource {
   // Reports that the process ended without a goodbye at `at_ns` (event time). All of its data must
   // have been sent.
   void Lost(int64_t at_ns, const ProcessEnd& end);
-  // Reports that the launcher has ended too. Called after Lost().
+  // Reports that the launcher has exited too. Called after Lost().
   void LauncherGone(int64_t at_ns);
 
   const Identity& identity() const { return identity_; }

@@ -23,7 +23,7 @@ class UpdateProgress {
   // resends updates that are not durable.
   UpdateProgress(bool resends, const std::optional<ClientCursor>& known);
 
-  // Returns the last received update; 0 before the first.
+  // Returns the last received update, or 0 if no update has been received.
   uint64_t received() const { return last_; }
   // Receives the next update. Returns the number of updates that are missing before it.
   uint64_t Receive(uint64_t sequence);

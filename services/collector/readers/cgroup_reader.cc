@@ -50,7 +50,7 @@ class CgroupReader final : public SeriesReader {
       values_[3 + 2 * i] = totals.some;
       values_[4 + 2 * i] = totals.full;
     }
-    // A group without a controller has no files for that controller. A series appears with its
+    // A group has no files for a controller that is not enabled in it. A series appears with its
     // first value and disappears with the group.
     bool changed = false;
     bool any = false;

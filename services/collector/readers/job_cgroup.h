@@ -9,7 +9,7 @@
 
 namespace pitwall::collector {
 
-// Returns the innermost group (version 2, path below the cgroup file system) that contains all
+// Returns the innermost group (version 2, as a path relative to /sys/fs/cgroup) that contains all
 // processes. Returns "" if only the root contains all of them or the groups cannot be read.
 std::string CgroupOf(std::string_view root, const std::vector<JobProcess>& processes);
 

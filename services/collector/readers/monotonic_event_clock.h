@@ -17,8 +17,7 @@ class MonotonicEventClock {
 
   // Returns this boot's time in nanoseconds since 1970.
   int64_t Now() const { return clock_.MonotonicNs() + offset_.load(std::memory_order_relaxed); }
-  // Returns the lead of wall time over event time. The lead is negative if the wall clock was set
-  // back.
+  // Returns how far wall time is ahead of event time. Negative if the wall clock was set back.
   int64_t Drift() const { return clock_.WallNs() - Now(); }
   // Starts a new boot at the current wall time.
   void Restart() {
@@ -31,7 +30,7 @@ class MonotonicEventClock {
 };
 
 // Maximum difference between the wall clock and event time. If the wall clock is further ahead, the
-// boot ends; if it is further behind, this is reported. Steps of more than an hour in either
+// boot ends; if it is further behind, a warning is logged. Steps of more than an hour in either
 // direction end the boot once they have persisted (base/clock_step.h).
 inline constexpr int64_t kMaxDriftNs = kNanosPerSecond;
 

@@ -53,7 +53,7 @@ class ProcessReader final : public SeriesReader {
   bool Read() override {
     bool changed = false;
     for (Process& process : processes_) {
-      // An ended process does not return, but an unrelated process may reuse its PID.
+      // A process that has exited does not come back, but an unrelated process may reuse its PID.
       if (process.gone) continue;
       const bool alive = ReadOne(process);
       const bool waited = process.wait_seconds.has_value();
@@ -117,7 +117,7 @@ class ProcessReader final : public SeriesReader {
     return true;
   }
 
-  // Returns the seconds for which the main thread was runnable but waited for a CPU.
+  // Returns the seconds for which the main thread was runnable but waiting for a CPU.
   static std::optional<double> ReadWait(Process& process) {
     const auto schedstat = process.schedstat.Read();
     if (!schedstat.has_value()) return std::nullopt;

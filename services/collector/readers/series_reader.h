@@ -54,12 +54,12 @@ std::unique_ptr<SeriesReader> NewPfcReader(const ReaderContext& context, const C
 std::unique_ptr<SeriesReader> NewNfsReader(const ReaderContext& context);
 std::unique_ptr<SeriesReader> NewDiskReader(const ReaderContext& context);
 std::unique_ptr<SeriesReader> NewPressureReader(const ReaderContext& context);
-// Reads the lead of the wall clock over the collector's event time. The caller owns `time`.
+// Reads how far the wall clock is ahead of the collector's event time. The caller owns `time`.
 class MonotonicEventClock;
 std::unique_ptr<SeriesReader> NewClockReader(const ReaderContext& context,
                                              const MonotonicEventClock& time);
 std::unique_ptr<SeriesReader> NewLoadReader(const ReaderContext& context);
-// Reads the job's cgroup (version 2). `path` is below the cgroup file system.
+// Reads the job's cgroup (version 2). `path` is relative to /sys/fs/cgroup.
 std::unique_ptr<SeriesReader> NewCgroupReader(const ReaderContext& context, std::string_view path);
 
 // A local process of a job.

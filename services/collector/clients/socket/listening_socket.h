@@ -10,8 +10,8 @@
 
 namespace pitwall::collector {
 
-// Listening socket and its file. If the process runs out of file descriptors, the socket would stay
-// readable forever, so accepting pauses for a second. Not thread-safe.
+// Listening socket and its file. If the process runs out of file descriptors, the socket stays
+// readable, so accepting pauses for a second. Not thread-safe.
 class ListeningSocket {
  public:
   struct Address {

@@ -49,7 +49,7 @@ struct ReadBatch {
 };
 
 // Decodes records as a processor would, including stored schemas. The test fails on malformed
-// bytes, a wrong key, a frame without its schema, a decreasing promise, and a sample at or before a
+// bytes, a wrong key, a frame without its schema, a decreasing promise, or a sample at or before a
 // promise.
 inline std::vector<ReadBatch> DecodeAll(const std::vector<OutgoingRecord>& records) {
   struct Source {
