@@ -282,7 +282,7 @@ SourceInfo RankOf(int attempt) {
   return info;
 }
 
-// Feeds the goodbye of the attempt's rank.
+// Feeds a goodbye from the attempt's rank.
 void FeedGoodbye(ShardForTest* shard, int second, int attempt) {
   Batch batch;
   batch.source = "rank-0";

@@ -70,7 +70,7 @@ class Shard {
   void LoseHistory(LogOffset upto);
   // Drops the job as if it had not been restored.
   void DropJob(const std::string& job) { jobs_.Drop(job); }
-  // Postpones a snapshot that cannot be written now by one interval.
+  // Postpones the job's snapshot by one interval, because it cannot be written now.
   void PostponeSnapshot(const std::string& job);
   // Resets the job's alerts and makes its snapshot due.
   void ReconcileAlerts(const std::string& job);

@@ -19,8 +19,8 @@ class RowWriter {
   // Both pointers are borrowed.
   RowWriter(ClockDomains* domains, LimitReport* limits) : domains_(domains), limits_(limits) {}
 
-  // Must be called when the domains are new or their program has changed, so that columns are
-  // resolved again.
+  // Must be called when domains are created or their program changes, so that columns are resolved
+  // again.
   void Rebind() { ++generation_; }
 
   // Writes the row on the time clock. Series of the stream's previous schema that are missing from

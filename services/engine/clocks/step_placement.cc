@@ -92,7 +92,7 @@ void StepPlacement::DropLaggards(ClockDomain* domain) {
     const Source* slowest = sources_->order().AnySlowest(mode, domain->id().clock);
     if (slowest == nullptr || !Lags(*slowest, domain)) return;
     const std::vector<Source*> all = sources_->order().Slowest(mode, domain->id().clock);
-    // If any of these ranks does not lag, the clock must wait for that rank's promise.
+    // If any of these ranks is not lagging, the clock must wait for that rank's promise.
     if (!std::all_of(all.begin(), all.end(),
                      [&](const Source* source) { return Lags(*source, domain); }))
       return;

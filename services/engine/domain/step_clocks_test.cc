@@ -327,7 +327,7 @@ TEST_P(StepClockTest, RankClock45SecondsAhead_OthersAreNotLost) {
 }
 
 // With 1,000 steps per second in one batch, a rank that is half a second behind another does not
-// lag.
+// count as lagging.
 TEST_P(StepClockTest, FastStepsInBatches_NoRankLeaves) {
   zero_.Step(1, 0, 0);
   one_.Step(1, 0, 0);

@@ -1,4 +1,4 @@
-// Number of additional steps that a step clock waits for a rank that stops promising steps
+// Limit, in steps, on how long a step clock waits for a rank that stops promising steps
 // (time-model.md 3.2). Depends only on the records in the log.
 #pragma once
 

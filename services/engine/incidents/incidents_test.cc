@@ -425,7 +425,7 @@ TEST(Incidents, IssueAboveLimitIsSeparateAndCounted) {
   EXPECT_EQ(t.tracker().issues(), 3U);
 }
 
-// Compares a random history with the same history that is saved and restored after every step.
+// Compares a random history with the same history, saved and restored after every step.
 TEST(Incidents, SnapshotsDoNotChangeResults) {
   const uint32_t seed = std::random_device()();
   SCOPED_TRACE(Cat("seed ", seed));

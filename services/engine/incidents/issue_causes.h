@@ -6,7 +6,7 @@
 //    inhibition),
 //  * the relation is job-wide, or the issues have equal ranks and nodes wherever both specify them.
 //    A condition that slows rank 3 never explains why rank 5 is slow. If the labels have no node,
-//    the rank's node counts,
+//    the rank's node is used,
 //  * the symptom began at most the relation's lag before the cause,
 //  * the cause began, or its value rose by half, at most the relation's `within` before the
 //    symptom, because an hour-old condition did not cause an issue that begins now,

@@ -21,9 +21,9 @@ class AttemptEnds {
               JobAttempt* attempt, JobLifecycle* lifecycle);
 
   void OnRankLost(const JobEvent& event, EventTime at, EventSink* out);
-  // Handles the end of the launcher on the same node as `reporter`.
+  // Handles the exit of the launcher on the same node as `reporter`.
   void OnLauncherGone(const Source& reporter, EventTime at, EventSink* out);
-  // Runs a due check that ScheduleCheck has scheduled.
+  // Runs a due check scheduled by ScheduleCheck.
   void OnCheck(EventTime at, EventSink* out);
   // Handles the platform's report of an end. The report shortens the wait after an attempt has
   // died.

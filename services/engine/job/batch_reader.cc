@@ -167,7 +167,8 @@ void BatchReader::ReadForeignPromise(const RecordPosition& at, const Batch& batc
 void BatchReader::ReadEvents(const RecordPosition& at, const Batch& batch, bool believed,
                              Source* source) {
   // Events in a batch take effect at the batch's promise, because the source has sent all earlier
-  // data by then. An event at a promise from a wrong clock would never become due.
+  // data by then. If the source's clock is ahead, the append time is used instead, because the
+  // promise might never become due.
   const EventTime stamp = !believed                      ? EventTimeAt(at.append_time)
                           : batch.promise != EventTime() ? batch.promise
                                                          : source->newest_sample;

@@ -36,7 +36,7 @@ class Job {
 
   // `raw` is the record's value. It is dead-lettered if its schema never arrives.
   void OnBatch(const RecordPosition& at, const Batch& batch, std::string_view raw, EventSink* out);
-  // Ends the job and returns true if the batch gives the job to another owner. The batch then
+  // Ends the job and returns true if the batch assigns the job to another owner. The batch then
   // starts the job again in a new Job object.
   bool DisplaceFor(const Batch& batch, EventSink* out);
   // Handles a clock tick of the partition.

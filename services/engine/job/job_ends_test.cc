@@ -1,5 +1,5 @@
-// Tests for ends of ranks, attempts, and jobs, in cases that a scenario with a complete log would
-// not isolate.
+// Tests for ends of ranks, attempts, and jobs that scenarios with a complete log do not cover in
+// isolation.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -56,8 +56,8 @@ class JobLifecycle {
   bool IsResumedBy(const Batch& batch) const;
   // Restarts the job with its next attempt. The job has no watermark until the next batch.
   void Resume();
-  // Changes the end of a job from grace or silence to an end by event, because a completed action
-  // stopped the job or the platform reported its end.
+  // If the job ended by grace or silence, replaces that end with the end that the batch reports
+  // (from a completed action or the platform), if any.
   void Amend(AppendTime append_time, const Batch& batch, EventSink* out);
 
   // Saves whether the job has ended, and the age of the tombstone.

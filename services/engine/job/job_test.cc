@@ -1,5 +1,5 @@
-// Tests for the single-job rules in time-model.md that a scenario with a complete log would not
-// isolate.
+// Tests for the single-job rules in time-model.md that scenarios with a complete log do not cover
+// in isolation.
 #include "services/engine/job/job.h"
 #include "services/base/time.h"
 

@@ -1,4 +1,4 @@
-// Source ends in event-time order.
+// Handling of source ends, in event-time order.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ class SourceEnds {
     steps_->AdvanceWithout(*source, goodbye, at, out);
     if (goodbye) CountLeft(source);
   }
-  // Records that a rank's process no longer runs.
+  // Records that a rank's process is no longer running.
   void CountLeft(Source* source) {
     if (attempt_->ranks().Leave(source)) steps_->OnRankLeft(*source);
   }

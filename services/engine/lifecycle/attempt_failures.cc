@@ -32,7 +32,7 @@ constexpr Duration kTick = Duration::Millis(500);
 constexpr uint8_t kHasFirst = 1, kHasStop = 2, kHasPlatform = 4, kExpectsPlatform = 8,
                   kHasWrittenCause = 16, kGone = 32, kHasStoppedBy = 64, kHasException = 128;
 
-// Parts of the error messages with which gloo, NCCL, and sockets report the loss of another rank.
+// Parts of error messages from gloo, NCCL, and sockets that report the loss of another rank.
 constexpr std::array<std::string_view, 9> kLostPeer = {
     "closed by peer",        "closed by remote peer",       "reset by peer",
     "remote process exited", "remote process exiting",      "remote worker",
@@ -52,7 +52,7 @@ bool IsFailure(const RankDeath& death) {
   return SignalOf(death).has_value() || death.exit_code.value_or(0) != 0;
 }
 
-// Returns whether `death`, although observed later, was the end that caused `first`.
+// Returns whether `death` caused `first`, even though it was observed later.
 bool IsEffectOf(const RankDeath& death, const RankDeath& first) {
   if (IsTerminated(death) || ReportsLostPeer(death)) return false;
   const Duration later = death.at - first.at;

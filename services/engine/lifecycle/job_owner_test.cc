@@ -1,4 +1,4 @@
-// Tests for the batches that a job accepts if another user, a squatter, or a misbehaving collector
+// Tests which batches a job accepts when another user, a squatter, or a misbehaving collector
 // interferes.
 #include "services/engine/lifecycle/job_owner.h"
 #include "services/base/time.h"

@@ -17,7 +17,7 @@ class JobTombstone {
   bool ended() const { return ended_; }
   // Event time of the end. Requires ended().
   EventTime ended_at() const { return ended_at_; }
-  // Returns whether the job ended by an event, not by grace or silence. Such a job never resumes.
+  // Returns whether an event ended the job, rather than grace or silence. Such a job never resumes.
   bool by_event() const { return by_event_; }
   // Returns whether the tombstone has expired.
   bool gone() const { return gone_; }
@@ -28,7 +28,7 @@ class JobTombstone {
     ended_at_ = at;
     age_ = Duration::Zero();
   }
-  // Changes an end by grace or silence to an end by event, at `at` or later.
+  // Replaces an end by grace or silence with an end by event, no earlier than `at`.
   void Amend(EventTime at) {
     by_event_ = true;
     age_ = Duration::Zero();

@@ -32,8 +32,8 @@ inline constexpr std::string_view kException = "exception";
 std::optional<int32_t> SignalOf(const RankDeath& death);
 // Returns whether SIGTERM, the usual request to stop a job's ranks, ended the rank.
 bool IsTerminated(const RankDeath& death);
-// Returns whether the rank ran out of memory or died from a signal other than 9 or 15. No one ends
-// a process on purpose in these ways.
+// Returns whether the rank ran out of memory or died from a signal other than 9 or 15. Such deaths
+// are never intentional.
 bool IsCrash(const RankDeath& death);
 // Returns "out of memory", "exception", "signal 9", "exit code 3", or "unknown", based only on the
 // collector's data.
@@ -61,7 +61,7 @@ class PlatformReport {
   EventTime at() const { return at_; }
 
   // Returns whether the platform ended that rank on purpose. Never true for a crash before the
-  // report (a signal other than 9 or 15, or lack of memory).
+  // report (out of memory, or a signal other than 9 or 15).
   bool OnPurpose(const RankDeath& death) const;
   // Returns the cause with the platform's information added.
   std::string Cause(const RankDeath& death) const;

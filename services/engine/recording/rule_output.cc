@@ -100,7 +100,8 @@ bool RuleOutput::Flush(Position position, SeriesWriter* writer) {
   if (samples_.empty() && written_.empty()) return false;
   written_.clear();
   for (const auto& [id, value] : samples_) {
-    // If another rule has already written the series at this tick, that rule ends it.
+    // If another rule has already written the series at this tick, that rule also writes its stale
+    // marker.
     if (writer->Write(id, position, value)) written_.push_back(id);
   }
   return true;

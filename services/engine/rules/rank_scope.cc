@@ -47,7 +47,7 @@ class RankScope {
     return false;
   }
 
-  // Returns true if the result has no label `rank`.
+  // Returns true if the result has no `rank` label.
   bool OperationCrosses(const plan::Aggregation& aggregation, std::vector<bool>*) const {
     const std::vector<std::string>& grouping = aggregation.grouping;
     const bool named = std::find(grouping.begin(), grouping.end(), kRank) != grouping.end();

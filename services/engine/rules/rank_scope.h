@@ -9,7 +9,7 @@
 namespace pitwall::engine {
 
 // Returns, for each rule in each group of `domain`, whether the result depends on the series of
-// more than one rank. It does if an aggregation drops the label "rank", if the rule calls absent()
+// more than one rank. It does if an aggregation drops the `rank` label, if the rule calls absent()
 // or scalar(), if the rule reads no series, or if the rule reads a series recorded by such a rule.
 std::vector<std::vector<bool>> RulesAcrossRanks(const plan::DomainPlan& domain);
 

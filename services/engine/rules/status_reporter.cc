@@ -51,7 +51,7 @@ std::string StatusReporter::PendingText(const RuleState& state) const {
   const EvalTime* first = state.alerts.has_value() ? state.alerts->FirstPending() : nullptr;
   if (first == nullptr) return "";
   const size_t pending = state.alerts->pending();
-  // First tick by which the `for` duration has passed.
+  // The alert fires at the first tick at or after the end of the `for` duration.
   const Duration interval = state.spec.interval;
   const int64_t ticks = (state.spec.rule.hold + interval - Duration::Nanos(1)) / interval;
   return Cat(pending, pending == 1 ? kElementPending : kElementsPending,

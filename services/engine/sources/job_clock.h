@@ -58,7 +58,7 @@ class JobClock {
     next_step_judgement_ =
         std::max(next_step_judgement_, FloorTo(end.Previous(), options_.intervals.step_status));
   }
-  // Records that all input up to `to` was applied. Returns true if series may have to be expired.
+  // Records that all input up to `to` was applied. Returns true if it is time to expire series.
   bool FinishApplying(EventTime to) {
     applied_ = to;
     if (to < next_expiry_) return false;

@@ -7,7 +7,7 @@ namespace pitwall::engine {
 
 std::map<std::string, uint64_t, std::less<>> SilentNodes(const SourceMap& sources,
                                                          const EngineOptions& options) {
-  // Usually, all nodes send data, so the common case avoids building a map.
+  // Avoids building a map in the common case that all nodes send data.
   if (std::none_of(sources.begin(), sources.end(), [&](const auto& entry) {
         return entry.second->process.running &&
                entry.second->silence.idle > entry.second->IdleAfter(options);

@@ -133,7 +133,7 @@ struct Source {
   // Returns the promise that counts toward the watermark. Frames with an unknown schema hold it
   // back.
   EventTime EffectivePromise() const;
-  // Returns the length of silence, in ticks, after which the source is idle.
+  // Returns how long, in ticks, the source must be silent before it is idle.
   Duration IdleAfter(const EngineOptions& options) const;
   // Records a sequence number. Returns false for a duplicate. Counts gaps in `counters`.
   bool Accept(const Batch& batch, EngineCounters& counters);
@@ -149,7 +149,7 @@ struct Source {
   // Returns whether the source may send steps in the mode. A new mode is accepted only within
   // max_modes_per_source.
   bool HasRoomForMode(const std::string& mode, const EngineOptions& options) const;
-  // Returns whether the schema of any stream contains a series of that metric.
+  // Returns whether the schema of any stream contains a series of the metric.
   bool Carries(std::string_view metric) const;
 
   void Save(BinaryWriter& out) const;
@@ -157,7 +157,7 @@ struct Source {
   Status Restore(BinaryReader& in, uint32_t format);
 };
 
-// The sources of one job by (ID, boot).
+// Sources of one job, keyed by (ID, boot).
 using SourceMap = std::map<std::pair<std::string, std::string>, std::unique_ptr<Source>>;
 
 // One row of a waiting frame. Valid while the frame waits.

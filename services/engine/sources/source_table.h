@@ -15,9 +15,10 @@
 
 namespace pitwall::engine {
 
-// Two groups of fields in a source determine the watermarks and change only through this class:
-//  * promise, live, pending, waiting: in Change or a function below,
-//  * steps, step_live: in ChangeSteps or a function below.
+// The following fields of a source determine the watermarks and must be changed only through this
+// class:
+//  * promise, live, pending, waiting: through Change or a function below,
+//  * steps, step_live: through ChangeSteps or a function below.
 // Not thread-safe.
 class SourceTable {
  public:
@@ -28,7 +29,7 @@ class SourceTable {
   // Returns null if there is no such source.
   Source* Find(const std::string& id, const std::string& boot) const;
   struct Added {
-    Source* source = nullptr;  // Returns null and counts the drop if the job has too many sources.
+    Source* source = nullptr;  // null if the job exceeds a limit; the drop is counted
     bool fresh = false;
   };
   Added FindOrAdd(const Batch& batch);
@@ -54,15 +55,15 @@ class SourceTable {
   // Ends the boot or attempt of the source at `at`. The source no longer holds back step clocks,
   // and holds back the watermark only up to `at`.
   void End(Source* source, EventTime at);
-  // Returns the sources to remove: those silent for the maximum silence of a job, and all but the
+  // Returns the sources to remove: those silent for longer than ends.silence, and all but the
   // newest few ended boots of each source.
   std::vector<Source*> Expired() const;
   void Remove(Source* source);
   void Clear();
 
   const WatermarkIndex& order() const { return order_; }
-  // Byte count of the job's waiting data. Callers count their own data; this class counts the
-  // sources.
+  // Size of the job's waiting data in bytes. Callers account for their own data, and this class for
+  // the sources.
   PendingBytes* pending() { return &memory_; }
   const PendingBytes& memory() const { return memory_; }
   // Number of sources that hold back the watermark.

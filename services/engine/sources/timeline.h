@@ -1,7 +1,7 @@
-// Events of a job other than samples, in event-time order. The job applies all input (these events
-// and the rows from all sources) only after its watermark has passed it, sorted by (time, phase,
-// source, boot, sequence, index). Therefore, the arrival order of batches has no effect
-// (time-model.md 2.6, 2.8).
+// Events of a job other than samples, in event-time order. The job applies each input (an event or
+// a row from any source) only after the watermark passes it, in order of (time, phase, source,
+// boot, sequence, index). Therefore, the arrival order of batches has no effect (time-model.md 2.6,
+// 2.8).
 #pragma once
 
 #include <compare>
@@ -50,7 +50,7 @@ struct TimelineEvent {
   JobEvent event;
 };
 
-// Sorted events. The caller limits the bytes of events from batches.
+// Sorted events. The caller limits the total size of events from batches.
 class Timeline {
  public:
   void Add(TimelineEventKey key, TimelineEvent happening);

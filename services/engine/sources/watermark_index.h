@@ -1,5 +1,5 @@
-// Index of a job's sources by promise. A batch costs O(log n) instead of a scan of all sources.
-// Derived entirely from the sources.
+// Index of a job's sources by promise. Processing a batch takes O(log n) time instead of a scan of
+// all sources. Derived entirely from the sources.
 #pragma once
 
 #include <cstdint>

@@ -25,7 +25,8 @@ groups:
 class JobEnds : public ::testing::Test {
  protected:
   explicit JobEnds(std::string_view rules = kEndRules) : shard_(rules) {}
-  // Sends a batch from the rank, whose node has the same number, with a promise for the time `at`.
+  // Sends a batch from the rank with a promise for the time `at`. The rank's node has the same
+  // number.
   void Send(int64_t rank, double at, std::optional<JobEvent::Kind> event = std::nullopt,
             bool goodbye = false, std::optional<int32_t> signal = std::nullopt) {
     Batch batch;

@@ -24,7 +24,7 @@ class GroupSchedule {
 
   // Returns the next tick of any group, or Position::Latest().
   Position NextTick() const;
-  // Skips each group's ticks before its last tick at or before `position`.
+  // Advances each group to its last tick at or before `position`.
   void SkipTo(Position position, Position origin);
   // Returns whether the group is due at the position, and schedules its next tick.
   bool TakeTick(size_t group, Position position);

@@ -59,7 +59,7 @@ class Subqueries {
   // Position::Earliest() for a subquery in the first program.
   Position FullFrom(uint32_t subquery) const;
 
-  // Drops series that no window can see.
+  // Drops series that are outside all windows.
   void Expire();
   // Drops all results and the schedule, but keeps the origin.
   void Reset();

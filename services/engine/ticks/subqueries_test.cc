@@ -90,7 +90,7 @@ groups:
   EXPECT_THAT(shard.Events(), Contains(HasSubstr("status NoIssuesFound Late")));
 }
 
-// A failed evaluation is an error while, and only while, a window covers the failed step.
+// A failed step causes an error until it leaves the window.
 TEST(SubqueriesTest, FailedStepIsErrorWhileInWindow) {
   ShardForTest shard(R"rules(
 groups:

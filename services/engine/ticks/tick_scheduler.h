@@ -34,12 +34,12 @@ class TickScheduler {
 
   // Returns the next position where a group or subquery is due, or Position::Latest().
   Position NextTick() const;
-  // Skips each group's ticks before its last tick at or before `position`.
+  // Advances each group to its last tick at or before `position`.
   void SkipTo(Position position);
   // On a step clock, skips ticks before the next row, up to `to`, that cannot change a verdict
   // because the last row is older than quiet_horizon(). After 4,096 steps without a row, the tick
-  // spacing is 1/64 of the steps without a row, so an issue may end that much later. If a rank
-  // jumps ahead by millions of steps, this avoids millions of evaluations.
+  // spacing is 1/64 of the distance from the last row, so an issue may end that much later. If a
+  // rank jumps ahead by millions of steps, this avoids millions of evaluations.
   void SkipQuiet(Position to);
   // Time without samples after which every verdict has settled.
   Duration quiet_horizon() const { return quiet_horizon_; }
@@ -48,7 +48,7 @@ class TickScheduler {
   void BeginTick(Position position);
   // Returns whether the group is due at the position, and schedules its next tick.
   bool TakeTick(size_t group, Position position) { return groups_.TakeTick(group, position); }
-  // The last started tick; Position::Earliest() before the first tick.
+  // The most recently started tick; Position::Earliest() before the first tick.
   Position last_tick() const { return last_tick_; }
   // Returns whether a group with this interval was due at the last tick.
   bool WasDue(Duration interval, bool align_job) const;
