@@ -1,4 +1,4 @@
-// Reader for pitwall.actions, with the decisions of this executor and all other executors.
+// Reader for pitwall.actions, which contains the decisions of this executor and all others.
 #pragma once
 
 #include <atomic>

@@ -36,8 +36,7 @@ TEST(DecisionIndex, RemembersDecisions) {
   EXPECT_FALSE(index.Decided("k", ActionMode::kLive)) << "a refusal is not final";
 }
 
-// The processor decides on other kinds of actions. The records of those actions must not evict
-// stops.
+// Records of other kinds of actions, which the processor decides, must not evict stops.
 TEST(DecisionIndex, IgnoresActionsOtherThanStops) {
   DecisionIndex index({10, 100, 0, 1});
   index.Record(Action("i", ActionEventType::kDecided, ActionMode::kLive));

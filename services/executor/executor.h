@@ -1,5 +1,5 @@
-// Executor of actions: issue -> decision -> action. By default, the executor only observes. A
-// policy enables actions for a rule. The job's reference selects the stop target (stop_target.h).
+// Action executor: issue -> decision -> action. By default, the executor only observes. A policy
+// enables actions for a rule. The job's reference selects the stop target (stop_target.h).
 //
 // One thread runs per partition of pitwall.issues. Each issue is decided at most once per mode. The
 // decision is committed to pitwall.actions, in one transaction with the input offset, BEFORE the

@@ -16,7 +16,7 @@ struct Verdict {
 };
 Verdict Judge(std::span<const Policy> policies, const IssueEvent& event);
 
-// Returns the exemption that protects the job from stops, or "".
+// Returns the exemption that prevents the job from being stopped, or "".
 std::string Exemption(std::span<const Exempt> exempt, const IssueEvent& event);
 
 }  // namespace pitwall::executor

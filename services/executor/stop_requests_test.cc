@@ -153,7 +153,7 @@ TEST_F(StopRequestsTest, ExecutesOnceAcrossRestartsAndNotAfterExpiry) {
   Ask(Request("request-1"));
   Pass([&] { return !processes_.signals().empty(); });
   executor_->Stop();
-  // A request from before the start remains valid until it expires.
+  // A request made before startup remains valid until it expires.
   ActionEvent late = Request("request-2");
   late.expires = EventTime::FromNs(clock_.WallNs());
   Ask(late);

@@ -114,7 +114,7 @@ class LinuxProcessControl final : public ProcessControl {
     if (absl::IsNotFound(owner.status())) return ProcessState::kGone;
     if (!owner.ok()) return owner.status();
     if (*owner == process.owner) return ProcessState::kRunning;
-    // The owner that was read belongs to this process only if the process still exists.
+    // The owner just read belongs to this process only if the process still exists.
     const StatusOr<Stat> still = ReadStat(process.pid);
     if (still.ok() && still->start_ticks == process.start_ticks) return ProcessState::kOtherOwner;
     if (still.ok() || absl::IsNotFound(still.status())) return ProcessState::kGone;

@@ -1,4 +1,4 @@
-// Tests for stops over HTTP with scripted replies. tests/kube uses a real API server.
+// Tests for stopping jobs over HTTP, with scripted replies. tests/kube uses a real API server.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -23,9 +23,9 @@ class RetryingHttp {
   RetryingHttp(Clock* clock, HttpTransport* transport, CallLimits limits)
       : clock_(clock), transport_(transport), limits_(limits) {}
 
-  // Calls `make` for each attempt, so the call uses the current token after a rotation. Returns any
-  // reply that is not retriable. If `again_on_401` is true, a 401 is retried once. Returns
-  // Unavailable with the last error if all attempts failed.
+  // Calls `make` for each attempt, so that every attempt uses the current token. Returns any reply
+  // that is not retriable. If `again_on_401` is true, a 401 is retried once. Returns Unavailable
+  // with the last error if all attempts failed.
   StatusOr<HttpReply> Perform(const std::function<StatusOr<HttpCall>()>& make,
                               bool again_on_401 = false);
   // Cancels the current call. All later calls fail.

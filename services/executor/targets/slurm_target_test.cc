@@ -15,7 +15,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-// Replies recorded from Slurm 22.05, and replies that are hard to reproduce.
+// The replies were recorded from Slurm 22.05, except those that are hard to reproduce.
 class FakeSlurm final : public CommandRunner {
  public:
   StatusOr<CommandResult> Run(const std::vector<std::string>& argv, int64_t) override {
@@ -129,7 +129,7 @@ TEST_F(SlurmTargetTest, FailedStop_ReportsReason) {
                   .ok());
   EXPECT_EQ(stop(1, "scancel: error: Unable to contact slurm controller\n").status().code(),
             absl::StatusCode::kUnavailable);
-  // The job belongs to a different user after the decision.
+  // The job's user changes after the decision.
   slurm_.Shows("RUNNING", "bob(1001)");
   EXPECT_EQ(target_.Stop(Decision()).status().code(), absl::StatusCode::kPermissionDenied);
 }

@@ -2,8 +2,8 @@
 // Kubernetes object, a Slurm job, or a call to an administrator's program.
 //
 // Requirements for an implementation:
-//  * Check has no side effects. It refuses the stop if the job is not the job in the reference
-//    (another uid under the same name), does not belong to the owner, or has ended.
+//  * Check has no side effects. It refuses the stop if the job differs from the one in the
+//    reference (same name, different uid), does not belong to the owner, or has ended.
 //  * Stop is called once for a recorded decision, after a successful Check. Stop checks the uid and
 //    the owner again when it acts. A job that has already stopped counts as a success. Stop never
 //    affects another job and never blocks indefinitely.

@@ -40,7 +40,7 @@ class IssueReader {
   // Resumes at the end of a replaced log. Must be called after a Poll without records. Returns true
   // if the log was replaced.
   StatusOr<bool> FollowReplaced();
-  // Ends a blocked Poll. May be called from another thread.
+  // Interrupts a blocked Poll. May be called from another thread.
   void Interrupt() { reader_->Interrupt(); }
 
   // Returns the metadata for the next position commit.

@@ -97,7 +97,8 @@ StatusOr<std::vector<StopDecision>> StopCandidates::Decide() {
   std::set<std::string> jobs;
   for (const auto& [issue, event] : issues_) jobs.insert(event.job);
   RETURN_IF_ERROR(decisions_->ReadOf(jobs));  // also reads decisions by executors of other nodes
-  // Decide in order of event time. With a budget, the order must not depend on a hash.
+  // Decide in order of event time. The order affects which stops the budget allows, so it must not
+  // depend on hashing.
   std::vector<const IssueEvent*> order;
   for (const auto& [issue, event] : issues_) order.push_back(&event);
   std::sort(order.begin(), order.end(), [](const IssueEvent* a, const IssueEvent* b) {

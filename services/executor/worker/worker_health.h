@@ -1,4 +1,4 @@
-// Health of one worker, as other threads see it.
+// Health of one worker, as seen by other threads.
 #pragma once
 
 #include <cstdint>
