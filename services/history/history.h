@@ -3,7 +3,7 @@
 // services/history/testing contains a test implementation over vectors.
 //
 // A response covers all data ingested before the call. It depends only on the log records up to
-// that point, so it is bit-identical after a crash and regardless of when windows were sealed.
+// that point, so it is bit-identical even after a crash and regardless of when windows were sealed.
 // Times are event times in ns since 1970; a range is [from_ns, to_ns).
 #pragma once
 

@@ -70,8 +70,8 @@ struct JobOverview {
   bool archived = false;
 };
 
-// Returns the time since which the job has been stalled according to the issue event. Returns 0 if
-// the event does not report a stall.
+// Returns the time at which the job stalled according to the issue event, or 0 if the event does
+// not report a stall.
 inline int64_t StallOnset(const IssueEvent& event) {
   const std::string_view category = event.labels.Get("category");
   return category == "hang" || category == "progress" ? event.onset.ns() : 0;

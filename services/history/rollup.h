@@ -44,7 +44,7 @@ class Rollup {
   // Completes rows that end at or before `time_ns`. The caller guarantees that no earlier sample
   // follows.
   void Close(int64_t time_ns, Rows* done);
-  // Returns the incomplete rows, for queries about the present.
+  // Returns the incomplete rows.
   std::array<std::optional<RollupRow>, kTiers.size()> Open() const;
   // Returns the earliest time of a sample that may be in an incomplete row, or INT64_MAX if all
   // rows are complete. After a restart, samples are reread starting at that time.

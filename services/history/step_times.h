@@ -20,7 +20,7 @@ inline constexpr std::string_view kCollective = "collective";  // name of a phas
 // Returns the rank of a series, or -1 if it has no rank.
 int64_t RankOf(const Labels& labels);
 
-// Steps of one rank, ordered by end time. A repeated step occurs several times.
+// Steps of one rank, ordered by end time. A repeated step appears multiple times.
 struct RankSteps {
   int64_t rank = -1;
   std::span<const int64_t> steps;
@@ -35,10 +35,10 @@ std::map<int64_t, RankColumns> ColumnsByRank(const std::vector<SampleColumn>& co
 // is almost always true. Not thread-safe.
 class StepTimes {
  public:
-  // Reads the steps of a rank. If `own` is set, the times exclude the wait. The wait is the time in
-  // collectives over all groups: the larger of the two clocks' sums, or the phase "collective" if
-  // the clocks have no data. Returns false if two series have durations. The caller must then join
-  // the rows. If there are no steps, returns true and steps() is empty.
+  // Reads the steps of a rank. If `own` is set, the times exclude the wait. The wait is the total
+  // time in collectives across all groups: the larger of the sums for the two clocks, or the phase
+  // "collective" if the clocks have no data. Returns false if two series have durations; the caller
+  // must then join the rows. If there are no steps, returns true and steps() is empty.
   bool Read(const RankColumns& columns, bool own);
   // Returns the step runs with a known duration. Valid until the next Read.
   RankSteps steps(int64_t rank) const { return {rank, steps_, seconds_}; }

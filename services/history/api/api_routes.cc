@@ -16,7 +16,7 @@ struct ApiRoute {
   std::string_view method;
   std::string_view path;
   Role role;
-  // Parameter names. "job*" is required, and "rank+" is repeatable.
+  // Parameter names. "*" marks required parameters, and "+" marks repeatable ones.
   std::string_view parameters;
   Answer (*answer)(const ApiCall& call);
   bool open = false;

@@ -1,5 +1,5 @@
 // Contents of a window to be sealed: the rows in memory and the rows in an earlier segment. Tables
-// are unpacked one at a time, so a whole window is never in memory.
+// are unpacked one at a time, so a whole window is never in memory at once.
 #pragma once
 
 #include <cstddef>

@@ -34,7 +34,7 @@ class HistoryService final : public HistoryAdmin {
   void Stop();  // idempotent
   // Returns an error if the store rejects data or if the disk is full.
   Status Health() const;
-  // Returns OK once all records that were in the log at the start have been read.
+  // Returns OK once all records that were in the log at startup have been read.
   Status Ready() const;
   void RegisterMetrics(self_metrics::Exposition* exposition);
 

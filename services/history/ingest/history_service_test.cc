@@ -369,7 +369,7 @@ TEST_F(HistoryServiceTest, FullDisk_IsReportedAndIngestionResumesWithSpace) {
   }
   AwaitThat([&] { return absl::IsResourceExhausted(keep_->Health()); });
   options_.faults->SetSpace(-1);
-  // Ingestion had stopped, so a sealed segment does not mean that all records were read.
+  // Ingestion had stopped, so a sealed segment does not imply that all records have been read.
   Await();
   AwaitThat([&] { return keep_->Health().ok() && keep_->counters().sealed > 0; });
   SampleQuery query;

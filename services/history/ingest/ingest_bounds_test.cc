@@ -102,7 +102,7 @@ TEST_F(IngestBoundsTest, ByteLimit_DropsRawSamplesOfOldestFinishedJobFirst) {
   EXPECT_EQ(RollupCount("first"), 8000U);
   EXPECT_EQ((*history().FindJob("first"))->raw_from_ns, kBegin + 3 * kWindow);
   for (const char* whole : {"runs", "second", "third"}) EXPECT_EQ(Samples(whole), 8000U) << whole;
-  // The time of the drop is persisted.
+  // The time when the samples were dropped is persisted.
   const int64_t dropped_ns = (*history().FindJob("first"))->raw_dropped_ns;
   EXPECT_GE(dropped_ns, before_ns);
   EXPECT_LE(dropped_ns, clock_.WallNs());
@@ -196,7 +196,7 @@ TEST_F(IngestBoundsTest, FullDisk_DropsRawSamplesBeforeRollups) {
   Open();
   SendJob("job", kBegin, false);
   Await();
-  // Only the write of the first segment fails, because it contains raw samples. The next segment
+  // Only writing the first segment fails, because it contains raw samples. The next segment
   // contains no raw samples and fits.
   options_.faults->OnlyBelow(Cat(kBegin / kNanosPerSecond, "-1.seg"));
   options_.faults->SetSpace(0);

@@ -336,7 +336,7 @@ TEST_F(IngestWholeJobsTest, QueriesDoNotOpenSegments) {
   EXPECT_TRUE(absl::IsDataLoss(history().Samples(samples).status()));
 }
 
-// A shutdown must not wait until a large backlog of windows is sealed.
+// A shutdown must not wait for a large backlog of windows to be sealed.
 TEST_F(IngestWholeJobsTest, StopTimeout_NextStartRereadsLog) {
   const auto segments = [&] {
     size_t count = 0;

@@ -215,9 +215,9 @@ TEST_F(MemTableRestoreTest, SeriesMissingFromNextSchemaEnds) {
   }
 }
 
-// The test has three sources. The first sends two streams, and in one of them switches between
-// schemas with and without series x. The second becomes silent, and the third sends a goodbye. The
-// end of one source's series must not affect other sources.
+// The test has three sources. The first sends two streams, one of which switches between schemas
+// with and without series x. The second becomes silent, and the third sends a goodbye. The end of
+// one source's series must not affect other sources.
 TEST_F(MemTableRestoreTest, SilentSource_OnlyItsSeriesEnd) {
   Open();
   const auto series = [](std::string_view name, std::string_view node) {

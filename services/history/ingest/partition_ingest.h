@@ -37,7 +37,7 @@ class PartitionIngest {
   void RequestStop() { control_.RequestStop(); }
   void Stop();
   Status Health() const { return control_.Health(); }
-  // Returns whether all records that were in the log at the start have been read.
+  // Returns whether all records that were in the log at startup have been read.
   bool caught_up() const { return inputs_.caught_up(); }
   int64_t lag() const { return inputs_.lag(); }  // number of unread telemetry records
   size_t head_bytes() const { return schedule_.head_bytes(); }

@@ -21,7 +21,7 @@ struct Candidate {
   bool ended = false;
 };
 
-// Returns the jobs sorted by last data, oldest first.
+// Returns the jobs sorted by the time of their last data, oldest first.
 std::vector<Candidate> OldestFirst(const HistoryStore& store, const Retention::IngestOf& ingest) {
   std::vector<Candidate> out;
   for (const StoredJobPtr& job : store.All()) {

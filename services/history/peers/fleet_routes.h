@@ -16,8 +16,8 @@ namespace pitwall::history {
 inline constexpr int kFleetHandlerThreads = 32;
 inline constexpr int kMaxWaiting = 28;
 
-// `all` contains the routes over all processes. `own` contains the same routes, in the same order,
-// over this process's history. `fleet` and `own_history` must outlive the returned routes.
+// `all` contains the routes for all processes. `own` contains the same routes, in the same order,
+// for this process's history only. `fleet` and `own_history` must outlive the returned routes.
 std::vector<http::HttpRoute> FleetRoutes(const FederatedHistory* fleet, const History* own_history,
                                          std::vector<http::HttpRoute> all,
                                          std::vector<http::HttpRoute> own);

@@ -17,7 +17,7 @@ class PartialResult {
 
   static void Note(int index, std::string why);
   bool empty() const { return missing_.empty(); }
-  // Returns one text per missing peer, such as "jobs of peer 1 are missing: …".
+  // Returns one message per missing peer, such as "jobs of peer 1 are missing: …".
   std::vector<std::string> Texts() const;
 
  private:

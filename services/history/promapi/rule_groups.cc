@@ -13,7 +13,7 @@ namespace {
 
 double InSeconds(int64_t nanos) { return static_cast<double>(nanos) / 1e9; }
 
-// Merges the texts from a group and a rule. The rule's texts take precedence.
+// Merges two lists of labels or annotations. `inner` takes precedence.
 Labels TextsOf(const std::vector<lang::NamedText>& outer,
                const std::vector<lang::NamedText>& inner) {
   std::vector<Label> pairs;

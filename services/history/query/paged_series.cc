@@ -10,7 +10,7 @@ namespace pitwall::history {
 namespace {
 
 // Returns the index of a column in an ascending list, or the list's size if the column is absent.
-// Usually all columns are selected, and the index of each column is the column itself.
+// If all columns are selected, as is typical, the index equals the column.
 size_t PlaceOf(const std::vector<uint32_t>& columns, uint32_t column) {
   if (column < columns.size() && columns[column] == column) return column;
   const auto at = std::lower_bound(columns.begin(), columns.end(), column);

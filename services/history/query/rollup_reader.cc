@@ -16,8 +16,8 @@ int64_t CeilTo(int64_t time_ns, int64_t unit) {
   return time_ns >= kMaxPosition - unit ? kMaxPosition : NextAfter(time_ns - 1, unit);
 }
 
-// Returns the time range of the tier's rows that start in the range. It includes all samples of
-// these rows.
+// Returns the time range covered by the tier's rows that start in the given range. It includes all
+// samples of these rows.
 TimeRange WholeRows(const TimeRange& range, size_t tier) {
   return {CeilTo(range.from_ns, kTiers[tier]), CeilTo(range.to_ns, kTiers[tier])};
 }

@@ -75,7 +75,7 @@ class Sources {
     }
     return OkStatus();
   }
-  // Adds a run of heartbeats. Call this after all tables were added.
+  // Adds a run of heartbeats. Call this after all tables have been added.
   void TakeHeartbeats(const HeartbeatRun& run) {
     Source* const source = Find(run.last.origin);
     if (source != nullptr && !source->schemas.empty()) source->beats.push_back(run);

@@ -1,6 +1,6 @@
-// Detection of the ends of series. A series ends if its source sent a goodbye, was silent for so
-// long that the engine ended its series, or dropped the series in the stream's next schema
-// (time-model.md, sections 1.6 and 2.2).
+// Detects where series end. A series ends if its source sent a goodbye, was silent for so long that
+// the engine ended its series, or dropped the series in the stream's next schema (time-model.md,
+// sections 1.6 and 2.2).
 #pragma once
 
 #include <vector>

@@ -31,7 +31,8 @@ class MergedWindow {
   std::unique_ptr<SeriesMerger> merger_;
 };
 
-// Returns true if the window contains none of the queried steps. Its file is then not opened.
+// Returns true if the window contains none of the queried steps. In that case, its file is not
+// opened.
 bool HasOtherSteps(const SampleQuery& query, const WindowView& view);
 
 // Adds the samples of an open window to the columns of their series. `*count` is the number of

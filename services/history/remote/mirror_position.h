@@ -24,7 +24,7 @@ class MirrorPosition {
   StatusOr<bool> Restore(const CommittedOffset& committed, int64_t log_start);
   // Starts at the beginning of the log, and forgets any previously restored position.
   void RestoreStart(int64_t log_start);
-  // Skips the records below `offset`, if the position is lower.
+  // Skips the records below `offset` if the position is lower.
   void SkipTo(int64_t offset);
   // Completes the restoration, so that positions can be saved.
   void Begin();

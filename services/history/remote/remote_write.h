@@ -1,4 +1,4 @@
-// Mirror of the raw series of all jobs to a Prometheus remote write 1.0 receiver (Prometheus,
+// Mirrors the raw series of all jobs to a Prometheus remote write 1.0 receiver (Prometheus,
 // VictoriaMetrics, Thanos, Mimir). Delivery is at-least-once. Rule evaluation never depends on it.
 #pragma once
 

@@ -1,5 +1,5 @@
-// Encoder of batches into samples for Prometheus remote write. Produces the same series and labels
-// as PromQL queries over the history, with stale markers at the ends of series (time-model.md,
+// Encodes batches as samples for Prometheus remote write. Produces the same series and labels as
+// PromQL queries over the history, with stale markers at the ends of series (time-model.md,
 // sections 1.6 and 2.2).
 #pragma once
 
@@ -19,7 +19,7 @@
 
 namespace pitwall::history {
 
-// Filter for the mirrored series and their labels. An empty list filters nothing.
+// Filter for the mirrored series and their labels. An empty list keeps everything.
 struct MirrorFilter {
   std::vector<Matcher> metrics;  // matchers on __name__; a series must match at least one
   std::vector<Matcher> labels;  // matchers on label names; __name__ and pitwall_job are always sent
@@ -38,11 +38,11 @@ class RemoteWriteEncoder {
  public:
   explicit RemoteWriteEncoder(MirrorFilter filter) : filter_(std::move(filter)) {}
 
-  // If `warm_up` is true, the call only learns schemas, sources, and ends of series.
+  // If `warm_up` is true, only updates the known schemas, sources, and ends of series.
   void Take(const Batch& batch, int64_t append_time_ns, bool warm_up);
   size_t pending() const { return pending_.size(); }
-  // Returns samples in an order that receivers accept: each series is ascending and has one sample
-  // per millisecond. Valid until Forget is called.
+  // Returns samples in an order that receivers accept: each series in time order with one sample
+  // per millisecond, and late samples last. Valid until Forget is called.
   const std::vector<MirroredSample>& Pending();
   // Returns the number of samples in Pending that precede the first late sample.
   size_t Fresh() const;

@@ -124,7 +124,7 @@ TEST_F(RemoteWriteTest, ResumesAtStoredPositionAfterRestart) {
   EXPECT_GT(receiver_.calls().size(), calls);
 }
 
-// Simulates kill -9 between a request and the save of its position.
+// Simulates kill -9 after a request but before its position is saved.
 TEST_F(RemoteWriteTest, ResendDoesNotLoseNewSamples) {
   Append(20);
   auto writes = std::make_shared<std::atomic<int>>(0);

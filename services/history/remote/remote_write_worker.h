@@ -27,8 +27,8 @@ struct MirrorOptions {
   ReceiverOptions receiver;
   int64_t max_behind_ns = 7200 * kNanosPerSecond;
   int64_t linger_ns = kNanosPerSecond;  // maximum wait for more samples before a request is sent
-  // To learn schemas, reading starts this long before the first sample. Sources resend their
-  // schemas more often than this.
+  // Reading starts this long before the first sample, so that the schemas are known. Sources resend
+  // their schemas more often than this.
   int64_t warm_up_ns = 60 * kNanosPerSecond;
 };
 

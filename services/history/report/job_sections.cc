@@ -18,7 +18,7 @@ int64_t PartOf(const JobSummary& summary, JobPart part) {
   return summary.parts_ns[static_cast<size_t>(part)];
 }
 
-// Returns the start of the first attempt's training loop and the end of the last one's.
+// Returns the start of the training loop in the first attempt and its end in the last attempt.
 std::pair<int64_t, int64_t> LoopOf(const JobSummary& summary) {
   std::pair<int64_t, int64_t> out;
   for (const AttemptSummary& attempt : summary.attempts) {

@@ -33,7 +33,8 @@ class RollupCursor {
       : pages_(std::move(pages)), names_(*names) {}
   // Moves to the next part. Returns false at the end.
   StatusOr<bool> Next();
-  // The following two functions are valid after a call to Next, until the next call.
+  // The following two functions must be called after Next. Their results are valid until Next is
+  // called again.
   std::string_view metric() const { return metric_; }
   Status Read(PagedRollups* out);
   // Returns the schema IDs. Read may add IDs.

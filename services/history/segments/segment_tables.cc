@@ -29,7 +29,7 @@ bool ParseKey(std::string_view key, std::string_view* what, size_t* origin, size
          ParseNumber(key.substr(second + 1), schema);
 }
 
-// Returns the table with this name. Older segments have other tables with spans.
+// Returns the table with this name. Older segments store spans under other names.
 std::optional<Single> SingleOf(std::string_view what) {
   if (what == "window") return Single::kHead;
   if (what == kSchemasTable) return Single::kSchemas;

@@ -36,7 +36,7 @@ class WindowDescription {
   const std::vector<OriginPtr>& origins() const { return origins_; }
   const std::vector<SharedSchema>& schemas() const { return schemas_; }
   size_t bytes() const;  // memory used, excluding schemas
-  // Returns the origin with the number from a table, or DataLoss if it is unknown.
+  // Returns the origin for a number read from a table, or DataLoss if the number is unknown.
   StatusOr<const OriginPtr*> OriginAt(int64_t index) const;
   // Returns DataLoss if any mode number is unknown.
   Status CheckModes(std::span<const int64_t> modes) const;

@@ -58,7 +58,7 @@ Status Recover(HistoryStore* store) {
   return OkStatus();
 }
 
-// Removes head files that remain from processes that exited between creating and unlinking a file.
+// Removes head files left behind by processes that exited between creating and unlinking a file.
 Status RemoveMemTableFiles(const std::string& dir) {
   ASSIGN_OR_RETURN(const auto names, files::ListDirectory(dir));
   for (const std::string& name : names) {

@@ -14,7 +14,7 @@
 namespace pitwall::history {
 namespace {
 
-// Partitions and retention call Settle concurrently. No file must be removed twice.
+// Partitions and retention call Settle concurrently. No file may be removed twice.
 TEST(HistoryStoreTest, ConcurrentSettle_RemovesEachFileOnce) {
   std::string dir = ::testing::TempDir() + "history_store_XXXXXX";
   ASSERT_NE(::mkdtemp(dir.data()), nullptr);

@@ -63,7 +63,7 @@ TEST(StoredJob, EndedJob_WindowIsOverOnceTelemetryIsRead) {
   ended.job_change = JobChange::kEnded;
   ended.time = EventTime::FromNs(AtSecond(200));
   job.OnEvent(ended);
-  // The telemetry may end before the job does, because ranks that died are silent.
+  // The telemetry may end before the job does, because dead ranks send no data.
   EXPECT_TRUE(job.IsOver(window, grace, false));
   EXPECT_FALSE(job.IsOver(window, grace, true));
   read_up_to(&job, 200);

@@ -39,8 +39,9 @@ void JobSchemas::NoteSteps(const Schema& schema) {
     step_columns_[schema.id] = static_cast<size_t>(at - schema.series.begin());
 }
 
-// A rank repeats its state with the current step, even during a hang. Therefore, a step ends at the
-// row that has its duration. If the job has no durations, every row with a step ends a step.
+// A rank keeps reporting its state and its current step, even during a hang. Therefore, a step ends
+// at the row that contains its duration. If the job has no durations, every row with a step ends a
+// step.
 bool JobSchemas::EndsStep(const Frame& frame, size_t row) const {
   if (frame.steps[row] == kNoStep) return false;
   if (step_columns_.empty()) return true;

@@ -29,7 +29,7 @@ class SourceState {
   const OriginKey& key() const { return key_; }
   const OriginPtr& origin() const { return boot_.origin; }
   SeenCursor* seen() { return &seen_; }
-  // Extends the times of the boot's samples and steps.
+  // Extend the time ranges of the boot's samples and steps.
   void NoteSamples(int64_t first_ns, int64_t last_ns) {
     boot_.first_ns = std::min(boot_.first_ns, first_ns);
     boot_.last_ns = std::max(boot_.last_ns, last_ns);
@@ -53,8 +53,8 @@ class JobSources {
  public:
   // Restores a boot from the catalog.
   void Restore(SourceMeta boot);
-  // Adds a boot found in a segment, or extends the times of the boot if it is already known.
-  // Returns the boot.
+  // Adds a boot found in a segment, or extends its time range if it is already known. Returns the
+  // boot.
   const SourceMeta& RestoreSeen(const SourceMeta& boot);
 
   // Updates the sending boot from the batch's description. Adds the boot if it is unknown. The
@@ -68,7 +68,7 @@ class JobSources {
 
   // Sets the sources, and the names and times derived from them.
   void FillSources(JobOverview* life) const;
-  // Extends the step times of the attempts.
+  // Extends the time ranges of the attempts' steps.
   void FillSteps(JobOverview* life) const;
 
  private:

@@ -1,4 +1,4 @@
-// Telemetry of one job: its sources, schemas, and windows, and the frames that wait for a schema.
+// Telemetry of one job: its sources, schemas, and windows, and the frames waiting for a schema.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +29,8 @@ class JobTelemetry {
  public:
   // Restores data from the catalog when the job is loaded.
   void Restore(SourceMeta boot);
-  // Adds a boot found in a segment, or extends the times of the boot if it is already known.
-  // Returns the boot.
+  // Adds a boot found in a segment, or extends its time range if it is already known. Returns the
+  // boot.
   const SourceMeta& RestoreSeen(const SourceMeta& boot);
   void Restore(SharedSchema schema) { schemas_.Restore(std::move(schema)); }
 
@@ -53,7 +53,7 @@ class JobTelemetry {
 
   // Sets the fields that are derived from telemetry and events.
   void Fill(const JobEventFold& story, JobOverview* life) const;
-  // Frees the parts that an unloaded job does not have.
+  // Frees the data that an unloaded job does not keep in memory.
   void Free();
 
  private:

@@ -45,7 +45,7 @@ class JobWindows {
 
   // Returns the window's rows in memory, or nullptr if all rows are sealed.
   MemTable* HeadOf(int64_t window_ns) const;
-  // Runs `add`, which adds rows, spans, or heartbeats to the head.
+  // Calls `add`, which adds rows, spans, or heartbeats to the head.
   template <typename Add>
   void AddTo(MemTable* head, const Add& add) {
     const size_t bytes = head->bytes();
@@ -77,7 +77,7 @@ class JobWindows {
   uint64_t version_ = 0;
 };
 
-// Admission of one batch to the windows that its rows belong to. Does not own its arguments.
+// Admits one batch to the windows that its rows belong to. Does not own its arguments.
 class BatchAdmission {
  public:
   // `key` is the boot that sent the batch, and `cursor` belongs to this boot.

@@ -42,7 +42,7 @@ class SegmentFiles {
   void Discard(const SegmentMeta& facts);
   // Checkpoints the write-ahead file and then removes discarded files.
   Status Settle(store::Database* database);
-  // Forgets the damage, the schemas, and the cached data of a removed job.
+  // Drops the damage descriptions and schemas of a removed job, and all cached data.
   void Forget(const std::string& job);
 
   uint64_t NextGeneration() { return ++generation_; }

@@ -50,7 +50,7 @@ StatusOr<bool> Covers(const WindowSegment& after, const WindowSegment& before) {
   });
 }
 
-// Returns the segment's facts about boots. Later batches complete them.
+// Returns the facts about boots that the segment contains. Later batches add the rest.
 std::vector<SourceMeta> BootsOf(const WindowSegment& segment) {
   std::map<OriginKey, SourceMeta> boots;
   for (const RowsTable& table : segment.rows().Descriptions()) {

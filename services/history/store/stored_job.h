@@ -58,7 +58,7 @@ class StoredJob {
   void Collected(size_t records);
 
   // Returns whether the window is expected to receive few more rows. `behind` means that much
-  // telemetry is still unread. In that case, the job's progress counts instead of its end, because
+  // telemetry is still unread. In that case, the job's progress is used instead of its end, because
   // the end is read long before the telemetry.
   bool IsOver(int64_t window_ns, int64_t grace_ns, bool behind) const {
     const int64_t newest_ns = telemetry_.newest_ns();
@@ -73,8 +73,8 @@ class StoredJob {
   // Unloads the job. Returns false if the job is in use, has been used since the last call, or has
   // unsaved data.
   bool Unload();
-  // Ends a load. OK means that all data in the catalog was restored; after an error, the job stays
-  // unloaded.
+  // Finishes loading. `loaded` is OK if all data in the catalog was restored; otherwise, the job
+  // stays unloaded.
   void EndLoad(const Status& loaded);
   // Returns a pointer that keeps the job loaded. Releasing the pointer does not require the mutex.
   static std::shared_ptr<StoredJob> Pin(std::shared_ptr<StoredJob> job);

@@ -1,4 +1,4 @@
-// Simple implementation of History over vectors, for tests. It gives the same results as a store,
+// Simple vector-based implementation of History for tests. It gives the same results as a store,
 // except that quantiles are exact (nearest rank).
 #pragma once
 

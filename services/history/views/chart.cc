@@ -14,8 +14,7 @@ namespace {
 ChartRow RowOf(const RollupRow& row) { return {row.start_ns, row.min, row.max, row.last}; }
 ChartRow GapAt(int64_t at) { return {at, NormalNan(), NormalNan(), NormalNan()}; }
 
-// Returns the typical distance between rows, or 0 if there are too few rows to determine a
-// distance.
+// Returns the typical interval between rows, or 0 if there are too few rows to determine it.
 int64_t UsualDistance(const std::vector<ChartRow>& rows) {
   if (rows.size() < 3) return 0;
   std::vector<int64_t> distances;

@@ -47,7 +47,7 @@ struct Chart {
 };
 
 // Reads the lines of a chart. A line has a gap at the start of each attempt, and wherever samples
-// are missing for more than three times the typical sample distance. Returns at most `width` + 1
+// are missing for more than three times the typical sample interval. Returns at most `width` + 1
 // rows per series, not counting gaps.
 StatusOr<Chart> MakeChart(const History& history, const ChartQuery& query);
 

@@ -218,7 +218,7 @@ TEST(Chart, ManyLinesUseTwoMinuteRows) {
 
 TEST(Chart, MissingSamplesLeaveGap) {
   VectorHistory history;
-  // Samples are one second apart, except between seconds 3 and 10. A distance of three intervals
+  // Samples are one second apart, except between seconds 3 and 10. Three times the usual interval
   // (10 to 13) does not count as a gap.
   history.Edit("j", [](auto* job) {
     job->columns = {VectorHistory::ColumnOf({{"__name__", "m"}}, {0, 1, 2, 3, 10, 13, 14, 15},

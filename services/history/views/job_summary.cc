@@ -43,8 +43,8 @@ int64_t BeginOf(const JobOverview& job) {
   return std::min(reported_ns, job.attempts[0].first_step_ns);
 }
 
-// Returns the end of the job. If the ranks ended the job (completed or failed), the end is the
-// goodbye of the last rank. Otherwise, the last attempt's end is used, because the job's end is
+// Returns the end of the job. If the ranks ended the job (completed or failed), the end is the time
+// of the last rank's goodbye. Otherwise, the last attempt's end is used, because the job's end is
 // reported only after the wait for returning ranks.
 int64_t EndOf(const JobOverview& job) {
   if (job.end_detail == EndDetail::kNone) return job.ended_ns;

@@ -36,9 +36,9 @@ struct JobSummary {
 // Splits the job's time into parts. Initialization lasts from the start of the attempt or of its
 // first step, whichever is earlier, to the start of the first step. The loop lasts until the end of
 // the last step, and finalization lasts until the end of the attempt. For a completed job, the
-// attempt ends with the goodbye of the last rank. An attempt without steps consists of
-// initialization only. An attempt that is running or was cut off (died, canceled, stopped, or
-// silent) has no finalization.
+// attempt ends with the last rank's goodbye. An attempt without steps consists of initialization
+// only. An attempt that is running or was cut off (died, canceled, stopped, or silent) has no
+// finalization.
 JobSummary Summarize(const JobOverview& job);
 
 }  // namespace pitwall::history

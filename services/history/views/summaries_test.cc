@@ -386,7 +386,7 @@ TEST(Differences, FindsPlantedFaultsAmongManySeries) {
       for (unsigned i = 0; i < 600; ++i) {
         std::normal_distribution<double> noise(10 + i / 64, 0.5);
         std::vector<double> times, values;
-        // All ranks speed up slightly in the interval, so no single rank stands out because of it.
+        // All values rise slightly in the interval, but the victim's values rise much more.
         for (int s = 0; s < 100; ++s) {
           times.push_back(s);
           values.push_back(noise(random) + (s >= 80 ? 0.3 : 0) + (i == victim && s >= 80 ? 4 : 0));

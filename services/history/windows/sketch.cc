@@ -26,8 +26,8 @@ int32_t LogBin(double value) {
 
 int32_t Sketch::BinOf(double value) const {
   if (std::isinf(value)) return value > 0 ? kInfinite : -kInfinite;
-  // Ratios are rounded to a thousandth. Their bins (0 to 1000) sort between the bins of negative
-  // values and the bins of larger values.
+  // Ratios are rounded to the nearest thousandth. Their bins (0 to 1000) sort between the bins of
+  // negative values and the bins of larger values.
   if (ratio_ && value >= 0 && value <= 1) return static_cast<int32_t>(std::lround(value * 1000));
   if (value == 0) return 0;
   return value > 0 ? kAbove + LogBin(value) : -kAbove - LogBin(-value);

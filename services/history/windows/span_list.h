@@ -69,7 +69,7 @@ class SpanList {
 
  private:
   friend class SpanLists;
-  // Row that contains only small numbers, like nearly all rows. It takes 32 bytes instead of 48.
+  // Row that contains only small numbers, as nearly all rows do. Takes 32 bytes instead of 48.
   struct Packed {
     int64_t start_ns;
     uint32_t duration_ns;

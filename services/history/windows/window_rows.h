@@ -24,7 +24,7 @@ namespace pitwall::history {
 inline constexpr int64_t kWindowNs = 600 * kNanosPerSecond;
 inline constexpr int64_t WindowOf(int64_t time_ns) { return FloorTo(time_ns, kWindowNs); }
 
-// Mapping between mode names and the mode numbers in rows. Number 0 means that there is no mode.
+// Mapping between mode names and the mode numbers in rows. 0 means no mode.
 class ModeNames {
  public:
   int64_t Of(std::string_view name);

@@ -13,8 +13,8 @@
 
 namespace pitwall::history {
 
-// Saver for the read positions and the unsaved changes of all jobs. Each save is one transaction.
-// Only the partition's thread may use it. Does not own its dependencies.
+// Saves the read positions and the unsaved changes of all jobs. Each save is one transaction. Only
+// the partition's thread may use it. Does not own its dependencies.
 class CatalogSaver {
  public:
   CatalogSaver(Clock* clock, HistoryStore* store, PartitionJobs* jobs, IngestInputs* inputs,

@@ -59,7 +59,7 @@ class IngestInputs {
   void NoteProgress();
   // Measures the number of unread telemetry records.
   void MeasureLag();
-  // Returns whether all records that were in the log at the start have been read.
+  // Returns whether all records that were in the log at startup have been read.
   bool caught_up() const { return caught_up_; }
   int64_t lag() const { return lag_; }  // number of unread telemetry records
   // Returns whether many telemetry records are unread. They may include records of a job that has

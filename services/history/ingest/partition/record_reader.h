@@ -29,7 +29,7 @@ class RecordReader {
   Status ReadTelemetry(Duration timeout, bool* idle);
   // Reads events from all other inputs. Clears `idle` if there were records.
   Status ReadEvents(bool* idle);
-  // Returns the counts that the next ReadTelemetry adds to the store's counters.
+  // Returns the counts that the next call to ReadTelemetry adds to the store's counters.
   IngestCounts* counts() { return &counts_; }
 
  private:

@@ -10,7 +10,7 @@
 namespace pitwall::history {
 namespace {
 
-// Minimum age of late rows before their window is sealed, so that it is not sealed for each row.
+// Minimum age of late rows before their window is sealed, so that it is not resealed for every row.
 constexpr int64_t kLateNs = 10 * kNanosPerSecond;
 // Size of a head file. The file is freed once all of its windows are sealed. It must be small
 // enough to be freed soon and large enough to limit the number of files.

@@ -38,8 +38,8 @@ class SealSchedule {
   // Seals the windows that are due, and frees memory if the rows use more than the share. Frames
   // that were dropped because they waited too long for a schema are counted in `counts`.
   Status SealDue(IngestCounts* counts);
-  // Seals windows for at most HistoryOptions::stop_ns. The next start reads the other rows from the
-  // log.
+  // Seals windows for at most HistoryOptions::stop_ns. The next start reads the remaining rows from
+  // the log.
   Status SealAtStop();
 
  private:
@@ -56,8 +56,8 @@ class SealSchedule {
     size_t movable = 0;
   };
 
-  // Seals the job's windows that are due. If `candidates` is not null, adds the other windows.
-  // Returns the first error.
+  // Seals the job's windows that are due. If `candidates` is not null, adds the other windows to
+  // it. Returns the first error.
   Status SealJobIfDue(const StoredJobPtr& job, int64_t now_ns, Candidates* candidates);
   // Returns false if no rows could be moved.
   bool MoveMost(std::vector<Heavy> windows);

@@ -11,8 +11,8 @@ namespace {
 
 int64_t CeilDivide(int64_t a, int64_t b) { return a / b + (a % b > 0 ? 1 : 0); }
 
-// Adds rows in time order to the buckets in which they start. This avoids one division per sample.
-// A division takes as long as reading the sample.
+// Adds rows in time order to the buckets in which they start. This avoids one division per sample,
+// which would take as long as reading the sample.
 class Buckets {
  public:
   explicit Buckets(int64_t bucket_ns) : bucket_ns_(bucket_ns) {}

@@ -104,11 +104,12 @@ class StepReading {
   bool complete_ = true;
 };
 
-// Returns whether the summary can be used. If the query cuts a block, samples must be read instead.
+// Returns whether the summary can be used. If the query covers only part of a block, samples must
+// be read instead.
 bool StepReading::Usable(const StepSummary& summary, Source* source) const {
   if (!query_.ranks.empty()) return false;
   if (!summary.complete) {
-    // The summary does not show which runs lack own time.
+    // The summary does not show which runs have no own time.
     source->cut = query_.from_step > kNoStep + 1 || query_.to_step < kMaxPosition;
     return !source->cut;
   }
@@ -275,7 +276,7 @@ StatusOr<StepHeatMap> StepReading::Map() const {
     std::vector<BlockRun> runs;
     for (size_t b = 0; b < blocks->count; ++b) {
       const int64_t step = (blocks->first + static_cast<int64_t>(b)) * length;
-      // The query cuts the window's steps only at the edges of blocks.
+      // The window's steps in a block are either all inside the query or all outside.
       if (step + length <= query_.from_step || step >= query_.to_step) continue;
       if (step < map.from_step || step >= map.to_step) continue;
       if (runs.empty() || runs.back().column != column_of(step) || runs.back().end != b)

@@ -290,7 +290,7 @@ StatusOr<TimeRange> RangeOfSteps(const History& history, const StepQuery& query)
 }
 
 // Estimates the range that RangeOfSteps returns, without reading series. Most ranks run steps until
-// their last data.
+// they stop sending data.
 TimeRange RangeOfRanks(const StepQuery& query) {
   TimeRange range = {kMaxPosition, 0};
   for (const auto& [id, source] : query.job->sources) {

@@ -277,8 +277,8 @@ TEST(StepMatrix, AddStepEqualsAddForEachRank) {
 }
 
 TEST_F(Steps, BackwardSearchFindsLastSteps) {
-  // The job has 2,000 steps of 1 s each. The first search covers 60 s, too little for the last 300
-  // steps.
+  // The job has 2,000 steps of 1 s each. The first search covers only 60 s, which is too short for
+  // the last 300 steps.
   std::vector<double> ends, seconds;
   std::vector<int64_t> steps;
   for (int i = 0; i < 2000; ++i) {
