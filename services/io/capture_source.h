@@ -1,5 +1,5 @@
-// Interface for capture requests and replies. services/notifier implements it over pitwall.control
-// and pitwall.captures; services/adapters/grpc exposes it.
+// Interface for capture requests and replies. services/notifier implements it on top of
+// pitwall.control and pitwall.captures; services/adapters/grpc exposes it.
 #pragma once
 
 #include <cstddef>

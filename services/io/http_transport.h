@@ -1,5 +1,5 @@
-// Interface for HTTP calls by webhooks and other clients. services/adapters/http implements it over
-// libcurl; tests use a scripted implementation.
+// Interface for HTTP calls by webhooks and other clients. services/adapters/http implements it
+// using libcurl; tests use a scripted implementation.
 #pragma once
 
 #include <atomic>

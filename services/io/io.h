@@ -8,8 +8,8 @@
 //  * All records of a transaction become visible together with its input offset, or never. Readers
 //    see only committed records.
 //  * append_time is set by the log when the record is appended. Within a partition, the append
-//    time decreases only if the machine's clock does, and by no more than the clock. The append
-//    time survives export and import.
+//    time goes backward only if the machine's clock does, and by at most the same amount. The
+//    append time survives export and import.
 //  * Keyed records are routed to partition PartitionOf(key) (stable_hash.h) if their partition is
 //    kByKey.
 #pragma once

@@ -1,4 +1,4 @@
-// Interface for reading issues: list, get, and watch. services/notifier implements it over
+// Interface for reading issues: list, get, and watch. services/notifier implements it on top of
 // pitwall.issues; services/adapters/grpc exposes it.
 #pragma once
 

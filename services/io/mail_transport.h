@@ -1,4 +1,4 @@
-// Interface for SMTP servers. services/adapters/mail implements it over libcurl; tests use a
+// Interface for SMTP servers. services/adapters/mail implements it using libcurl; tests use a
 // scripted implementation.
 #pragma once
 
