@@ -214,7 +214,7 @@ int64_t LoadJob::ActRank(int64_t rank, size_t actor, int64_t at_ns, const Emit& 
   return kNever;
 }
 
-// Reports the end of the launcher, or starts the next attempt.
+// Reports the exit of the launcher, or starts the next attempt.
 int64_t LoadJob::ActLost(int64_t rank, size_t actor, int64_t at_ns, const Emit& emit) {
   Rank& mine = ranks_[static_cast<size_t>(rank)];
   if (mine.attempt == attempt_) {

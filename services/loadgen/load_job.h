@@ -16,8 +16,8 @@ namespace pitwall::loadgen {
 
 class LoadJob {
  public:
-  // Receives each batch when its source creates it. `source` is an index below actors(). The frame
-  // data is valid only during the call.
+  // Receives each batch when its source creates it. `source` is an index in [0, actors()). The
+  // frame data is valid only during the call.
   using Emit = std::function<void(int64_t at_ns, size_t source, const Batch& batch)>;
 
   // `faults` apply to the first attempt, and their times are relative to its start. The plan must

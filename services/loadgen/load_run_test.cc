@@ -226,7 +226,7 @@ TEST(LoadRun, RatiosAreQuantizedAndCountersNeverDecrease) {
           before = value;
         }
         if (series.labels.Name() == "system_cpu_utilization_ratio") {
-          // The ratios are multiples of 1/50 because an interval of 500 ms has 50 jiffies.
+          // The ratios are multiples of 1/50 because an interval of 500 ms contains 50 jiffies.
           EXPECT_NEAR(value * 50, std::round(value * 50), 1e-9);
           ++ratios;
         }

@@ -22,7 +22,8 @@ struct SourceName {
 // Returns a batch without data, and increments `*sequence`.
 Batch BeginBatch(const SourceName& name, uint64_t* sequence, int64_t promise_ns);
 
-// The frames of a returned batch refer to this object's data until the next call. Not thread-safe.
+// The frames of a returned batch refer to this object's data and are valid until the next call. Not
+// thread-safe.
 class RankTelemetry {
  public:
   RankTelemetry(SourceName name, int64_t world_size);

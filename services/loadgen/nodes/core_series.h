@@ -9,7 +9,7 @@
 
 namespace pitwall::loadgen {
 
-// CPU ratios are fractions k/n of whole jiffies. Not thread-safe.
+// CPU ratios are k/n, where k and n are whole jiffies. Not thread-safe.
 class CoreSeries {
  public:
   CoreSeries(int64_t cores, uint64_t seed, const std::string& node);

@@ -18,7 +18,7 @@
 namespace pitwall::loadgen {
 
 // Rows of the node's four streams (system, cores, GPUs, processes) since the last batch. The values
-// have the resolution of the real sources: CPU ratios are fractions k/n of whole jiffies, GPU
+// have the resolution of the real sources: CPU ratios are k/n, where k and n are whole jiffies, GPU
 // ratios are whole percentages, and power is in whole milliwatts. Counters never decrease. Owns the
 // data that the frames from the last AppendTo call refer to. Not thread-safe.
 class NodeSeries {
