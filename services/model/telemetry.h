@@ -133,7 +133,8 @@ struct Batch {
   // If not 0, counting restarted at this sequence number, so missing earlier batches are not a gap.
   uint64_t first_sequence = 0;
   SourceInfo info;
-  // The source promises to send no more data at or before this time. 0 for foreign sources.
+  // The source promises to send no more data at or before this time. 0 for sources of kind
+  // kForeign.
   EventTime promise;
   std::vector<SharedSchema> schemas;
   std::vector<Frame> frames;

@@ -1,5 +1,5 @@
-// Regular expressions with replacement texts as in Go, for label_replace() and the template
-// function reReplaceAll.
+// Regular expressions with Go's replacement syntax, for label_replace() and the template function
+// reReplaceAll.
 #pragma once
 
 #include <cstddef>

@@ -10,7 +10,7 @@
 
 namespace pitwall {
 
-// End reported by a platform. It may arrive after the job has ended. It amends the collector's
+// End reported by a platform. It may arrive after the job has ended. It supplements the collector's
 // observations of the processes.
 struct PlatformEnd {
   std::optional<int32_t> signal;     // signal that terminated it; nullopt: unknown

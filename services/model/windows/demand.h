@@ -44,7 +44,7 @@ struct Demand {
   int64_t lookback = 0;    // kInstant, kSamples, and kShare only
   bool align_job = false;  // ticks and panes are aligned to the job's origin instead of the epoch
   // Canonical text of the function's scalar arguments, or "". The arguments are passed to each
-  // read. Different arguments give different columns over the same window.
+  // read. Different arguments produce different columns over the same window.
   std::string arguments;
 
   // Returns the key without the function. Demands with equal window keys can share panes.

@@ -105,8 +105,8 @@ inline bool KeepsSamples(const WindowState& state) {
 // Returns the estimated bytes for one series. `panes`: panes in the window and its offset
 // (WindowShape). `samples`: samples in the window and its offset. Excludes the state shared by all
 // windows of a series (its labels and indexes, about 300 bytes). Rows have little spare capacity.
-// Lists of samples may use up to twice their size. Older panes of long windows are packed, to a
-// fraction of their size if values repeat.
+// Lists of samples may use up to twice their size. Older panes of long windows are packed, which
+// shrinks them to a fraction of their size if values repeat.
 inline double WindowStateBytes(const WindowState& state, double panes, double samples) {
   // A series with more samples than this maximum has no result.
   if (KeepsSamples(state)) samples = std::min(samples, static_cast<double>(kMaxKeptSamples));
