@@ -34,8 +34,8 @@ struct CaptureCoordinatorOptions {
 // One thread follows pitwall.captures and appends requests. Another thread follows the issues. The
 // first event of an issue requests a capture if it has the field `capture`, which is set by the
 // rule's annotation. Each event requests at most one capture. Events from before startup do not
-// request captures, because a capture would show a different moment. Thread-safe. The clock, log,
-// and issues are borrowed.
+// request captures, because a capture would show a later state. Thread-safe. The clock, log, and
+// issues are borrowed.
 class CaptureCoordinator final : public CaptureSource {
  public:
   CaptureCoordinator(Clock* clock, Log* log, CaptureCoordinatorOptions options = {});
@@ -49,7 +49,7 @@ class CaptureCoordinator final : public CaptureSource {
   StatusOr<std::string> RequestCapture(CaptureRequest request) override;
   StatusOr<std::vector<RankCapture>> Find(const CaptureQuery& query) override;
 
-  // Appends the capture request of an issue event. Called by the issue thread and in tests.
+  // Appends the capture request for an issue event. Called by the issue thread and by tests.
   void OnEvent(const IssueEvent& event);
 
  private:

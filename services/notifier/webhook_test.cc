@@ -111,7 +111,7 @@ TEST_F(WebhookTest, DeadEndpointDoesNotBlockOthers) {
   const int64_t from = clock_.MonotonicNs();
   Pass([&] { return clock_.MonotonicNs() - from >= 600 * kNanosPerSecond; }, 5 * kNanosPerSecond);
   EXPECT_LE(StatusOf(0).attempts_failed - before, 21U);
-  // After the recovery, the webhook gets every event once.
+  // After recovery, the webhook gets every event once.
   transport_.SetScript([](const HttpCall&, size_t) { return Reply(200); });
   Pass([&] { return Stored("dead") == 50; });
   EXPECT_EQ(StatusOf(0).delivered, 50U);

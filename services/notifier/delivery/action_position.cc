@@ -41,7 +41,7 @@ void ActionPosition::Advance(const std::function<bool(const IssueActions::Act&)>
   const Positions end = acted_->Next();
   if (next_ == end) return;
   for (size_t p = 0; p < std::min(next_.size(), end.size()); ++p) {
-    // Restart the position if the reader's position has moved back because the log was replaced.
+    // Reset the position if the reader's position has moved back because the log was replaced.
     if (next_[p] > end[p]) next_[p] = 0;
   }
   for (const IssueActions::Act& act : acted_->Since(next_)) {

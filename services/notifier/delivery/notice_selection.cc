@@ -28,8 +28,8 @@ bool Accepts(const DeliveryOptions& options, const IssueEvent& event) {
 
 std::unique_ptr<NotificationPolicy> MakePolicy(const DeliveryOptions& options,
                                                const SilenceSet* silences, size_t max_issues) {
-  // Inhibition is only for receivers that get found events. Otherwise, symptoms would be suppressed
-  // in favor of root causes that are never sent.
+  // Inhibition applies only to receivers that get found events. Otherwise, symptoms would be
+  // suppressed in favor of root causes that are never sent.
   const auto& types = options.types;
   const bool receives_found =
       types.empty() || std::find(types.begin(), types.end(), EventType::kIssueFound) != types.end();

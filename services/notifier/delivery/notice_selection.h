@@ -36,7 +36,7 @@ class NoticeSelection {
                   StartPosition start, const IssueActions* acted, const IssueIndex* index,
                   DeliveryQueue* queue, ReceiverReport* report);
 
-  // Restarts the partition at `offset` in its replacement log.
+  // Resets the partition to `offset` in its replacement log.
   void Rebase(size_t partition, int64_t offset);
   // Restores an executor action that was sent before startup.
   void RememberActed(const std::string& issue) { policy_->RememberActed(issue); }

@@ -93,7 +93,8 @@ TEST_F(IncidentPolicyTest, UpdateIsDelayedUntilEndOfMinute) {
   EXPECT_EQ(Sent(), Kinds({"found"}));
   Feed(Of("a", 2, 1060, EventType::kIssueUpdated));
   EXPECT_EQ(Sent(), Kinds({"found"}));
-  // The first event at or after the due time triggers the update, regardless of the job.
+  // The first event at or after the due time triggers the update, regardless of which job it
+  // belongs to.
   IssueEvent other = MakeEvent("other", "x", 2, EventType::kIssueUpdated);
   other.time = EventTime::FromNs(1061 * kNanosPerSecond);
   Feed(other);

@@ -51,8 +51,8 @@ void Inhibition::OnOpen(const std::string& id, FeedItem item, Tick* tick,
   const IssueEventPtr event = item.event;
   auto [at, fresh] = issues_.try_emplace(id);
   if (fresh) {
-    // Events that precede the first known event may already have been sent. A superfluous end is
-    // better than an alert that stays open forever.
+    // Events that precede the first known event may already have been sent. A superfluous end event
+    // is better than an alert that stays open forever.
     at->second.notified = event->sequence > 1;
     if (issues_.size() > max_issues_ && !by_age_.empty()) {
       const std::string oldest = by_age_.begin()->second;

@@ -35,9 +35,9 @@ class Inhibition final : public NotificationPolicy {
   // `selects` returns true if the receiver gets the issue.
   Inhibition(std::function<bool(const IssueEvent&)> selects, size_t max_issues);
 
-  // Feeds the next event from its partition. Appends the events to send now, in order. Previously
-  // suppressed events get the offset of the newest event that was fed. This offset must not count
-  // as delivered before they are sent.
+  // Processes the next event of a partition. Appends the events to send now, in order. Previously
+  // suppressed events get the offset of the newest processed event. This offset must not count as
+  // delivered before they are sent.
   void Feed(FeedItem item, std::vector<FeedItem>* send) override;
   void Settle(int32_t partition, std::vector<FeedItem>* send) override;
   // Exempts the issue from inhibition and appends its suppressed events with `offset`. Returns true

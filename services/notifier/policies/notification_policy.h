@@ -1,4 +1,4 @@
-// Policy that converts topic events to the notices for one receiver.
+// Policy that converts topic events into the notices for one receiver.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ class NotificationPolicy {
   // Returns false if each event is handled independently. In that case, a restart does not replay
   // events.
   virtual bool keeps_state() const = 0;
-  // Feeds the next event from its partition.
+  // Processes the next event of a partition.
   virtual void Feed(FeedItem item, std::vector<FeedItem>* send) = 0;
   // Decides which events of the current tick to send. Must be called after all available events of
   // a partition have been fed.

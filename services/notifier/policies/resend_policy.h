@@ -17,7 +17,7 @@ struct ResendPolicyOptions {
   int64_t resend_ns = 60 * kNanosPerSecond;
   // How long an issue stays active after it ended without being cleared (alertmanager.h).
   int64_t hold_ended_ns = int64_t{3600} * kNanosPerSecond;
-  // How long ends are resent, so that a receiver that was down also gets them.
+  // How long the end of an issue is resent, so that a receiver that was down also gets it.
   int64_t repeat_ends_ns = int64_t{15} * 60 * kNanosPerSecond;
   size_t max_issues = 20'000;
   size_t batch = 100;  // maximum number of issues per reminder

@@ -33,7 +33,7 @@ struct Delivery {
 
 using Call = std::variant<HttpCall, MailCall>;
 
-// Reply to a call, or the reason for a missing reply.
+// Reply to a call, or the reason why there was no reply.
 struct Answer {
   int code = 0;                      // HTTP status or SMTP reply code; 0 without a reply
   std::string retry_after;           // value of the HTTP header; may be ""
@@ -60,7 +60,7 @@ class Receiver {
  public:
   virtual ~Receiver() = default;
   virtual std::string_view kind() const = 0;  // "webhook", "slack", …
-  // Returns the receiver's address in readable form, without secrets.
+  // Returns the receiver's address in human-readable form, without secrets.
   virtual std::string target() const = 0;
   // Returns the receiver's identity. It changes if the name is assigned to another receiver. A
   // receiver that is gone stays disabled until its identity changes.
@@ -72,9 +72,9 @@ class Receiver {
 };
 
 // Classifies a status by the convention that most HTTP receivers follow: 2xx is accepted, 410 is
-// gone, 429 is throttled, and statuses that blame the request are rejected. All other statuses are
-// failures. Redirects are not followed, because the address is part of the configuration. The error
-// contains the new address.
+// gone, 429 is throttled, and statuses for invalid requests, such as 400, are rejected. All other
+// statuses are failures. Redirects are not followed, because the address is part of the
+// configuration. The error contains the new address.
 Verdict ClassifyHttp(const Answer& answer);
 
 }  // namespace pitwall::notifier
