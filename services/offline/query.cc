@@ -75,7 +75,7 @@ Status AddTick(const Query& query, QueryAnswer::Tick tick, QueryAnswer* answer, 
   return OkStatus();
 }
 
-// Evaluates the query like a rule, which reads other times only through windows.
+// Evaluates the query like a rule, which reads samples at other times only through windows.
 StatusOr<QueryAnswer> RunLive(const std::vector<QuerySeries>& series, const Query& query,
                               const lang::Expr& shown) {
   QueryAnswer answer;

@@ -1,4 +1,4 @@
-// Evaluation of a PromQL expression on given samples by the streaming engine. The samples are fed
+// Evaluation of a PromQL expression over given samples with the streaming engine. Samples are fed
 // in time order, and the result is read at each tick. Used by golden scripts and the differential
 // test.
 #pragma once

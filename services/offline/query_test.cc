@@ -41,7 +41,7 @@ TEST(RunQuery, EvaluatesScalarsAndStrings) {
   EXPECT_EQ(answer->text, "x");
 }
 
-// Covers fixed times and future times that have samples.
+// Covers reads at fixed and future times that have samples.
 TEST(RunQuery, ReadsFixedAndFutureTimes) {
   std::vector<QuerySeries> series(1);
   series[0].labels = Labels{{"__name__", "m"}};

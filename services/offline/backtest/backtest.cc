@@ -87,7 +87,7 @@ class JobFeed {
     const int64_t time = sample.time_ns;
     if (time > newest_) {
       // At this point, all samples up to newest_ have been read. Completed steps are promised
-      // immediately, because the engine needs the previous step if the step numbers fall back.
+      // immediately, because the engine needs the previous step if the step numbers go backward.
       const bool due = cells_ >= kBatchCells || (begun_ && steps_moved_);
       if (due || (!begun_ && time > begin_)) RETURN_IF_ERROR(Flush(time > begin_, out));
       newest_ = time;
@@ -180,7 +180,7 @@ class JobFeed {
   // Promises, for each mode, the step that every rank with remaining samples has completed. An
   // input without such ranks promises the newest step of any rank, so that it does not delay other
   // inputs. As with a live client, each batch repeats the promises, because the engine discards all
-  // promises if the step numbers fall back.
+  // promises if the step numbers go backward.
   void PromiseSteps(const JobInput& input, const std::map<std::string, int64_t>& newest,
                     Batch* batch) const {
     for (const std::string& mode : input.modes) {

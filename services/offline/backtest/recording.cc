@@ -172,7 +172,7 @@ StatusOr<bool> Recording::Next(TimedSample* sample) {
     ASSIGN_OR_RETURN(const bool more, sorter_.Next(sample));
     if (!more) return false;
   }
-  // The sorter returns samples of the same series and time consecutively, in line order.
+  // The sorter returns samples with the same series and time consecutively, in line order.
   while (true) {
     TimedSample next;
     ASSIGN_OR_RETURN(const bool more, sorter_.Next(&next));

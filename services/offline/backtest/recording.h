@@ -54,8 +54,8 @@ class Recording {
   // Adds a sample. `step` is required if the series has a mode, and must be omitted otherwise.
   Status AddSample(uint32_t series, int64_t time_ns, double value, uint32_t line,
                    int64_t step = kNoStep);
-  // Ends the input phase. The rules are evaluated starting at `start` if it is later than a job's
-  // first sample. Returns InvalidArgument if an expression at a fixed time fails.
+  // Ends the input phase. Rule evaluation starts at `start` or a job's first sample, whichever is
+  // later. Returns InvalidArgument if an expression at a fixed time cannot be evaluated.
   Status Finish(int64_t start = kMinPosition);
 
   // Sets the policy for duplicates. The default is kRefuse. Must be called before the first call to
@@ -74,8 +74,8 @@ class Recording {
   // Returns the number of samples that were discarded in favor of another value at the same time.
   // Valid after the last call to Next.
   uint64_t replaced() const { return replaced_; }
-  // Return the time range of all added samples, including dropped samples. Without samples, they
-  // return kMaxPosition and kMinPosition.
+  // Return the time range of all added samples, including dropped ones, or kMaxPosition and
+  // kMinPosition if there are none.
   int64_t first() const { return first_; }
   int64_t last() const { return last_; }
 

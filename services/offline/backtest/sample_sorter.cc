@@ -60,7 +60,7 @@ Status SampleSorter::Spill() {
 }
 
 Status SampleSorter::Finish() {
-  // All samples are in memory, or all samples are in runs on disk.
+  // The samples are either all in memory or all in runs on disk.
   if (runs_.empty()) {
     std::sort(memory_.begin(), memory_.end(), Before);
     return OkStatus();

@@ -26,8 +26,8 @@ inline constexpr size_t kMaxSummaryPoints = 8'000'000;
 struct SummaryOptions {
   std::string run;                                         // "" for the job ID
   std::vector<std::pair<std::string, std::string>> match;  // default: job name and config_hash
-  // Maximum size of the text. Until the text fits, the series with the most points keeps only every
-  // 2nd, 4th, 8th, … point.
+  // Maximum size of the text. If the text is larger, the longest series keep only every 2nd, 4th,
+  // 8th, … point until the text fits.
   size_t max_bytes = size_t{64} << 10;
 };
 

@@ -90,7 +90,7 @@ TEST(Summary, ThinsPointsUntilTextFits) {
   ASSERT_TRUE(thin.ok());
   EXPECT_LE(thin->size(), 4096U);
   EXPECT_THAT(*thin, HasSubstr("points: \"0:0 32:32 64:64 "));
-  // The summary keeps every point of series with few points.
+  // A series with few points keeps all of them.
   for (const int step : {7, 5007})
     summary.Recorded(Job("j"), kTrain, AtStep(step),
                      Labels({{kMetricName, "summary:rare"}, {"mode", "train"}}), 1);

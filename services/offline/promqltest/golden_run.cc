@@ -17,7 +17,7 @@ namespace {
 
 constexpr int64_t kMinute = 60'000'000'000;
 
-// Returns true for expressions that have different values in range queries and instant queries.
+// Returns true for expressions whose values differ between range queries and instant queries.
 bool DependsOnRange(std::string_view expr) {
   for (const std::string_view call : {"start()", "end()", "range()", "step()"}) {
     if (expr.find(call) != std::string_view::npos) return true;

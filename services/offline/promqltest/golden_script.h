@@ -34,8 +34,8 @@ struct EvalCommand {
 
   bool ordered = false;
   bool fail = false;
-  // Expected failure: a text that the error message must contain (msg, expected_fail_message), or a
-  // regular expression that the message must match (regex, expected_fail_regexp).
+  // Expected failure: text that the error message must contain (msg, expected_fail_message), or a
+  // regular expression that it must match (regex, expected_fail_regexp).
   std::optional<std::string> message;
   std::optional<std::string> pattern;
   // The parser discards annotations (warn, info, no_warn, no_info, and the prefixes eval_warn and

@@ -340,8 +340,8 @@ TEST(GoldenRun, LoadsAccumulateUntilClear) {
                     "eval instant at 2m m + n\n {} 4\n\nclear\neval instant at 2m m\n")
                 .verdicts,
             "PP");
-  // As in Prometheus, a sample must not be older than the last sample or differ from it at the same
-  // time. Repeating the last sample is allowed.
+  // As in Prometheus, a sample must not be older than the last sample, or have the same time but a
+  // different value. Repeating the last sample is allowed.
   EXPECT_TRUE(RunText("load 1m\n m 1 2\n\nload 1m\n m _ 2 3\n").status.ok());
   EXPECT_EQ(ToStd(RunText("load 1m\n m 1 2\n\nload 30s\n m _ 3\n").status.message()),
             "f.test:5: m already has a sample at 60s, but this load has one at 30s");

@@ -306,7 +306,7 @@ tests:
   - {eval_time: 30s, alertname: Attempt, exp_alerts: [{}]}
   - {eval_time: 30s, alertname: Count, exp_alerts: [{}]}
   - {eval_time: 30s, alertname: First}
-  # Between two ticks, the attempt's issues and series have ended. The look-back still covers other series.
+  # Between two ticks, the attempt's issues and series end. The look-back still covers other series.
   - {eval_time: 35s, alertname: Attempt}
   - {eval_time: 35s, alertname: Job, exp_alerts: [{exp_labels: {at: hw}}]}
   - {eval_time: 40s, alertname: Attempt}
@@ -331,7 +331,7 @@ tests:
 )";
   EXPECT_EQ(Run({Write("test.yaml", text)}), 0) << out_ << err_;
   EXPECT_EQ(out_, "22 passed, 0 failed\n");
-  // The expected results require the attempts, so the test must fail without them.
+  // The expected results depend on the attempts, so the test must fail without them.
   std::string other = text;
   other.replace(other.find("  attempts: [35s, 60s]\n"), 23, "");
   EXPECT_EQ(Run({Write("test.yaml", other)}), 1);

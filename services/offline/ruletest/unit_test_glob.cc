@@ -22,8 +22,8 @@ bool Next(std::string_view* pattern, char* out) {
   return true;
 }
 
-// Matches a character against the rest of a bracket expression, from after "[" through "]". Returns
-// nullopt if the expression is malformed.
+// Matches `c` against a bracket expression whose "[" has already been removed from `pattern`.
+// Removes the rest of the expression. Returns nullopt if the expression is malformed.
 std::optional<bool> MatchBracket(std::string_view* pattern, char c) {
   const bool negated = !pattern->empty() && pattern->front() == '^';
   if (negated) pattern->remove_prefix(1);

@@ -57,7 +57,7 @@ class Watch final : public engine::RuleObserver {
     }
   }
 
-  // Records a stale marker that comes from the runner instead of from a rule.
+  // Records a stale marker that was produced by the runner rather than by a rule.
   void Stale(const Labels& labels, int64_t position) {
     recorded_[labels].emplace_back(position, StaleMarker());
   }
@@ -170,7 +170,7 @@ class Runner {
   }
 
   // Starts an attempt like Job::BeginAttempt (time-model.md, section 4). All train_* series in the
-  // test belong to the ending attempt. Samples at `position` belong to the new attempt.
+  // test belong to the previous attempt. Samples at `position` belong to the new attempt.
   Status BeginAttempt(int64_t position) {
     RETURN_IF_ERROR(Feed(position - 1));
     engine::EventSink outputs;
@@ -180,8 +180,8 @@ class Runner {
       runner_.RestartWindows();
       runner_.ticks().StartAt(Position::FromNs(position));
     } else {
-      // The stale markers come just before the start of the attempt, because a series may have a
-      // sample exactly at the start.
+      // The stale markers are placed just before the start of the attempt, because a series may
+      // have a sample exactly at the start.
       std::vector<window::SeriesId> ended;
       for (size_t i = 0; i < ids_.size(); ++i) {
         const Labels& labels = test_.series[i].labels;
@@ -216,7 +216,7 @@ class Runner {
   }
 
   // Checks the rules' requirements. A live engine does this every few seconds on the time clock,
-  // but a test on the step clock has only steps. The series seen so far represent the series that a
+  // but a test on the step clock has only steps. The series seen so far substitute for those that a
   // live source sends.
   void JudgeNeeds(int64_t position) {
     if (!test_.step) return;
