@@ -80,7 +80,7 @@ class PartitionProcessor {
   // Commits pending outputs and then waits, because reading is paused.
   Status PausedRound(Duration timeout);
   StatusOr<bool> TickDue(MonotonicTime now);
-  // Returns the desired rule set if its activation must be appended, or "".
+  // Returns the desired rule set if its activation is due, or "".
   std::string RulesDue() const;
   Status CommitNow(bool with_tick);
   // Returns the commit metadata, with `snapshots` as the summary of the stored snapshots.

@@ -6,8 +6,8 @@
 
 namespace pitwall::processor {
 
-// Partitions with number modulo `count` equal to `index`. The shares 0 to count - 1 are disjoint
-// and together cover all partitions.
+// Partitions whose number modulo `count` equals `index`. The shares 0 to count - 1 are disjoint and
+// together cover all partitions.
 struct PartitionShare {
   int32_t index = 0;
   int32_t count = 1;

@@ -43,7 +43,7 @@ class Processor final : public RunningJobs {
 
   // If `rules` is null, the rule set recorded in the log remains active.
   Status Start(engine::CompiledRulesPtr rules);
-  // Activates another rule set. It applies starting at the first tick after its control record.
+  // Activates another rule set, which takes effect at the first tick after its control record.
   Status SetRules(engine::CompiledRulesPtr rules) override;
   bool Owns(const std::string& job) const override { return WorkerOf(job) != nullptr; }
   bool MayOwn(int32_t partition, int32_t partitions) const override;
@@ -58,7 +58,7 @@ class Processor final : public RunningJobs {
   int32_t partitions() const { return partitions_; }
   // Returns the number of times that an owner in this process was fenced.
   uint64_t fenced() const { return fenced_; }
-  // Returns the reasons why partitions are not running, and the problems of running partitions. The
+  // Returns the reasons why partitions are not running, and problems with running partitions. The
   // list is empty if there are no problems.
   std::vector<std::string> faults() const;
   bool ready() const;

@@ -171,8 +171,8 @@ TEST_F(RecoveryTest, TruncatedLog_HistoryLossIsReported) {
   EXPECT_EQ(CheckIssueEvents(), 0U);
 }
 
-// Regression detected by tests/life: every node has a job without steps. Its step-clock windows
-// never filled, so its history counted as lost forever.
+// Regression detected by tests/life: every node has a job without steps. The step-clock windows of
+// such a job never filled, so its history counted as lost forever.
 TEST_F(RecoveryTest, JobWithoutSteps_RegainsHistory) {
   const auto compiled = engine::CompiledRules::Accept({.files = {{"pack.yaml", Cat(kRules, R"rules(
 - name: steps

@@ -16,8 +16,8 @@ class ClockTicks {
   // `options` must outlive this object.
   explicit ClockTicks(const PartitionOptions& options) : options_(options) {}
 
-  // Records that the owner starts. Its first tick carries no elapsed time. If this is a restart,
-  // ticks pause.
+  // Records that the owner started. Its first tick carries no elapsed time. If this is a restart,
+  // ticks are paused.
   void Start(MonotonicTime now);
   // Pauses ticks after a failed or slow append, because batches from other writers may also be
   // late.

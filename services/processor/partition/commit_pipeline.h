@@ -28,17 +28,17 @@ class CommitPipeline {
 
   // Fences the previous owner and drops uncommitted outputs.
   Status Open(Log* log);
-  // Starts at the committed offset `offset` at `now`.
+  // Starts at time `now` with the committed offset `offset`.
   void Begin(int64_t offset, MonotonicTime now);
 
   // Returns the sink for outputs of the next commit.
   engine::EventSink* outputs() { return &outputs_; }
-  // Returns true if an event waits for a commit.
+  // Returns true if there are uncommitted events.
   bool has_events() const { return !outputs_.events.empty(); }
-  // Returns true if a commit is due before any more records are applied. Bounds the number of dead
-  // letters that wait for a commit.
+  // Returns true if a commit is due before any more records are applied. Limits the number of
+  // uncommitted dead letters.
   bool MustCommit() const;
-  // Returns true if the input up to `next_offset`, or a dead letter, waits for a commit.
+  // Returns true if the input up to `next_offset` or any dead letter has not been committed.
   bool Pending(int64_t next_offset) const;
   // Returns true if no commit has taken place in the last `interval`.
   bool Elapsed(MonotonicTime now, Duration interval) const {
@@ -47,13 +47,13 @@ class CommitPipeline {
 
   // Returns a commit with the input offset and no outputs.
   Commit NewCommit(int64_t next_offset, std::string metadata) const;
-  // Adds the outputs that wait for a commit.
+  // Adds the uncommitted outputs.
   void AddOutputs(Commit* commit) const;
-  // Applies a commit that NewCommit and AddOutputs have built. Drops outputs that the log
-  // permanently rejects. On success, no output waits for a commit.
+  // Applies a commit built by NewCommit and AddOutputs. Drops outputs that the log permanently
+  // rejects. On success, no uncommitted outputs remain.
   Status CommitOutputs(Commit* commit);
-  // Applies a commit that contains none of the waiting outputs. Pauses clock ticks if the log fails
-  // or is slow.
+  // Applies a commit that contains none of the uncommitted outputs. Pauses clock ticks if the log
+  // fails or is slow.
   Status Apply(const Commit& commit);
   // Applies a recovery commit. Does not affect clock ticks.
   Status ApplyInRecovery(const Commit& commit) { return committer_->Apply(commit); }
@@ -61,7 +61,7 @@ class CommitPipeline {
   int64_t committed_offset() const { return stats_.next_offset; }
   MonotonicTime last_commit() const { return stats_.last_commit; }
   const CommitStats& stats() const { return stats_; }
-  // Returns the error of the last rejected output.
+  // Returns the error for the last rejected output.
   const std::string& refusal() const { return refusal_; }
 
  private:

@@ -8,7 +8,7 @@
 
 namespace pitwall::processor {
 
-// Returns the record for a clock tick, `elapsed` of monotonic time after the previous tick.
+// Returns the record for a clock tick. `elapsed` is the monotonic time since the previous tick.
 OutgoingRecord ClockTickRecord(const TopicPartition& input, Duration elapsed);
 // Returns the record that activates a rule set at the first tick after the record.
 OutgoingRecord RuleChangeRecord(const TopicPartition& input, const std::string& rule_set_hash);

@@ -11,7 +11,7 @@ namespace pitwall::processor {
 // records up to it. Not thread-safe.
 class EndProbe {
  public:
-  // Forgets the end and makes a probe due.
+  // Forgets the end and makes a probe due immediately.
   void Restart() {
     probed_ = kNever;
     end_ = -1;
@@ -32,7 +32,7 @@ class EndProbe {
   // Returns -1 if the end is unknown.
   int64_t end() const { return end_; }
 
-  // Records that the owner starts at `now`.
+  // Records that the owner recovered at `now`.
   void NoteRecovery(MonotonicTime now) { caught_up_ = now; }
   // Records that all records below `offset` are committed.
   void NoteCommitted(int64_t offset) {

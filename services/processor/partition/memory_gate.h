@@ -20,7 +20,7 @@ class MemoryGate {
   // If `budget` is null, reading never pauses. Both pointers must outlive this object.
   MemoryGate(int32_t partition, Clock* clock, MemoryBudget* budget);
 
-  // Adds input bytes. They bring the next measurement forward.
+  // Counts input bytes. A large amount makes the next measurement due early.
   void AddInput(size_t bytes) { uncounted_bytes_ += bytes; }
   // Measures the memory use of all jobs. The measurement visits every pane, so it runs only
   // periodically and after large inputs.

@@ -35,7 +35,7 @@ class PartitionInput {
   // Returns the next record. Returns FailedPrecondition if its offset is below next_offset(). Must
   // not be called if drained() is true.
   StatusOr<const Record*> Front() const;
-  // Records that the front record was applied.
+  // Marks the front record as applied.
   void Pop();
   // If all records are applied, skips offsets without records up to the reader's offset.
   void SkipEmptyOffsets();

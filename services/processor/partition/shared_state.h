@@ -15,7 +15,7 @@ namespace pitwall::processor {
 
 using WatchedJobs = std::map<std::string, WatchedJob, std::less<>>;
 
-// Requests from other threads, and the state at the last commit for those threads to read.
+// Requests from other threads, and the state as of the last commit, which those threads can read.
 // Thread-safe.
 class SharedState {
  public:

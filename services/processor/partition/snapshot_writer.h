@@ -15,7 +15,8 @@
 
 namespace pitwall::processor {
 
-// Writer for a partition's snapshots. Each snapshot has a separate transaction. Not thread-safe.
+// Writer for a partition's snapshots. Each snapshot is written in a separate transaction. Not
+// thread-safe.
 class SnapshotWriter {
  public:
   // Returns the commit metadata, with `snapshots` as the summary of the stored snapshots.

@@ -44,7 +44,7 @@ class StoredSnapshots {
 
   // Returns the sum over the newest snapshots.
   const SnapshotSum& sum() const { return sum_; }
-  // Returns the reason why a snapshot is unsaved, or "".
+  // Returns the reason why a snapshot has not been saved, or "".
   std::string WhyUnsaved() const;
   // Returns the number of snapshots that this owner has written.
   uint64_t written() const { return written_; }

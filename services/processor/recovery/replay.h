@@ -34,7 +34,7 @@ class Replay {
   int64_t end() const { return suppress_below_; }
   // Returns true if the outputs of a record at `offset` are suppressed.
   bool Suppresses(int64_t offset) const { return offset < suppress_below_; }
-  // Records that the record at `offset` was applied.
+  // Counts the applied record at `offset` as replayed if its outputs are suppressed.
   void NoteApplied(int64_t offset) {
     if (Suppresses(offset)) ++stats_.records_replayed;
   }

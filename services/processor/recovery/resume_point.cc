@@ -58,7 +58,7 @@ Status CheckLog(Log* log, const PartitionOptions& options, const TopicPartition&
                                   resume.log_end, ", below the committed offset ", resume.offset,
                                   " (topic deleted, recreated, or truncated); ", kAcceptReset));
   }
-  // A replaced log may have grown beyond the previous end.
+  // A replacement log may have grown beyond the previous end.
   const std::optional<AppliedRecord>& applied = resume.metadata.applied;
   if (!applied.has_value() || applied->offset < resume.log_start ||
       applied->offset >= resume.log_end)

@@ -17,8 +17,8 @@
 
 namespace pitwall::processor {
 
-// One restoration of an empty shard. Determines the offset where the replay starts and the rule set
-// that is active there.
+// Single-use restorer for an empty shard. Determines the offset where the replay starts and the
+// rule set that is active there.
 class StateRestorer {
  public:
   // All references and pointers must outlive this object.
@@ -39,8 +39,8 @@ class StateRestorer {
   // Returns true if the log still contains all records that the job needs after its snapshot. Drops
   // the job otherwise.
   bool KeepJob(const std::string& job, const codec::Snapshot& snapshot);
-  // Restarts at the start of the log because `lost` jobs have no usable snapshot, or because the
-  // log no longer has required records.
+  // Starts the replay at the beginning of the log because `lost` jobs have no usable snapshot, or
+  // because the log no longer has required records.
   void RebuildLost(size_t lost, const std::string& initial_rules);
 
   const int32_t partition_;
