@@ -13,7 +13,7 @@
 namespace pitwall::query {
 namespace {
 
-// Work units that WorkMeter counts per series read.
+// Work units charged to the WorkMeter per series read.
 constexpr size_t kSeriesWork = 16;
 
 // Returns the same error as Prometheus, which checks the smoothing and trend factors only if there
@@ -36,8 +36,8 @@ struct LabelsByValue {
 };
 
 // Returns the index of the first time after `position`, starting the search at index `from`.
-// Windows advance in small steps, so a linear search of the nearest elements comes first. Series
-// from the same source usually advance by the same number of elements.
+// Windows advance in small steps, so the nearest elements are searched linearly first. Series from
+// the same source usually advance by the same number of elements.
 size_t FirstAfter(std::span<const int64_t> times, size_t from, int64_t position) {
   constexpr size_t kNear = 4;
   const size_t near = std::min(times.size(), from + kNear);

@@ -192,7 +192,7 @@ Status StoredQuery::Plan::FindNeeds() {
   const size_t subqueries = all.subqueries.size();
   subquery_spans.assign(subqueries, {});
   std::vector<std::vector<Interval>> reads(all.demands.demands.size());
-  // Records the time ranges that `from` and its inputs read when they are evaluated in [first,
+  // Records the time ranges that `from` and its inputs read when they are evaluated over [first,
   // last].
   const auto mark = [&](plan::NodeId from, int64_t first, int64_t last) {
     std::vector<uint8_t> seen(all.nodes.size(), 0);

