@@ -17,8 +17,8 @@ inline constexpr double kExtremeSlack = 1.0 / 256;
 
 // Candidates for the maximum, kept as a monotonic queue with the newest last. A new value replaces
 // earlier values that are not greater. Values within kExtremeSlack of each other share a candidate:
-// the newest and smallest of them. A window therefore has at most about 180 candidates per power of
-// two in the range of its values, regardless of the number of samples.
+// the newest of them, which is also the smallest. A window therefore has at most about 180
+// candidates per power of two in the range of its values, regardless of the number of samples.
 class NearGreatest {
  public:
   // Adds a value. Values must be added in pane order; NaN is ignored.
@@ -58,8 +58,8 @@ class ApproxMinMax {
     greatest_.KeepGreatest();
     negated_.KeepGreatest();
   }
-  // Returns `value` clamped to the range of the window. NaN and any value for an empty window are
-  // returned unchanged.
+  // Returns `value` clamped to the window's range. NaN is returned unchanged, and so is any value
+  // if the window is empty.
   double Clamp(double value) const;
 
   void Save(BinaryWriter& out) const {

@@ -16,7 +16,7 @@ struct BlockDemand {
   // in the rule.
   explicit BlockDemand(std::span<const double> arguments);
   bool valid = false;  // true if blocks, rank, and samples are integers within their limits and φ
-                       // is from 0 to 1
+                       // is in [0, 1]
   size_t blocks = 0, rank = 0;
   size_t size = 0;  // samples per block; 0 divides the window's samples equally among the blocks
   double phi = 0;

@@ -5,8 +5,8 @@
 
 namespace pitwall::window {
 
-// Sets counts[i] to the number of values <= bounds[i]. One more element follows and counts all
-// values, including NaN. As in the Prometheus client libraries, no other bucket counts NaN.
+// Sets counts[i] to the number of values <= bounds[i], and counts[bounds.size()] to the number of
+// all values, including NaN. As in the Prometheus client libraries, no other bucket counts NaN.
 // `bounds` must be ascending.
 void CountBuckets(std::span<const double> values, std::span<const double> bounds, double* counts);
 

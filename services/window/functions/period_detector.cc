@@ -119,7 +119,7 @@ bool BeatsChance(const Events& events, const Grid& grid) {
 }
 
 // Rounds the period to a whole number of seconds or steps if it is close to one, because the fit is
-// not more precise than the event times.
+// no more precise than the event times.
 double Rounded(double period) {
   const double whole = std::round(period);
   return std::fabs(period - whole) <= std::min(0.1, 0.02 * period) ? whole : period;

@@ -26,8 +26,8 @@ struct Events {
 // with m events, h of them on the grid, n samples, and q the fraction of the period that is near a
 // grid point. Phase and period are fitted to the events (hence - 2), and n / 4 periods are
 // possible. If the period is at least eight samples, an event is on the grid if it is within one
-// sample of a point (5/4 samples, to allow for errors of the fit). For shorter periods, the event
-// must be exactly on a point. The cost is at most 8 * 4 passes of O(events).
+// sample of a point (5/4 samples, to allow for fitting errors). For shorter periods, the event must
+// be exactly on a point. The cost is at most 8 * 4 passes of O(events).
 bool PeriodOf(const Events& events, double* period);
 
 // Finds the period of events whose times are `values`, in any order. Uses only the last 100 events,

@@ -27,8 +27,8 @@ namespace pitwall::window::PITWALL_KERNELS {
 #endif
 
 using Mask = int64_t;
-// Returns all ones if the condition holds, otherwise zero. Selects between doubles, because on
-// every target, GCC vectorizes such a selection if the condition compares doubles.
+// Returns all ones if the condition holds, otherwise zero. The selection is between doubles,
+// because GCC vectorizes that on every target if the condition compares doubles.
 inline Mask MaskIf(bool condition) {
   return std::bit_cast<Mask>(condition ? std::bit_cast<double>(Mask{-1}) : 0.0);
 }
@@ -51,8 +51,8 @@ inline double Keep(Mask mask, double value) {
   return std::bit_cast<double>(std::bit_cast<int64_t>(value) & mask);
 }
 
-// Computes static_cast<double>(d) for d >= 0 without the conversion instruction. Only AVX-512 has a
-// vector form of it. Both halves are exact, so their sum is rounded once.
+// Computes static_cast<double>(d) for d >= 0 without the conversion instruction, whose vector form
+// requires AVX-512. Both halves are exact, so their sum is rounded once.
 inline double ToDouble(int64_t d) {
   constexpr double kTwo52 = 0x1p52;
   constexpr auto kTwo52Bits = std::bit_cast<uint64_t>(kTwo52);
@@ -273,7 +273,7 @@ struct Latest {
   }
 };
 
-// As in ts_of_max_over_time of Prometheus, any number is preferred to NaN, and of two equal values
+// As in Prometheus's ts_of_max_over_time, any number is preferred to NaN, and of two equal values
 // the later one is kept.
 template <bool kIsMax>
 struct ExtremeAt {

@@ -1,4 +1,4 @@
-// The samples of one ordered window, by column: their number, and as much of their order as reads
+// Samples of one ordered window, by column. Stores their number and as much of their order as reads
 // need.
 //
 // Each quantile is tracked separately (rank_tracker.h). After BeginSorting, all samples of each
@@ -58,7 +58,7 @@ class OrderedColumns {
   // Returns the sorted samples of a column. Only valid while sorting.
   std::span<const int64_t> keys(size_t column) const { return sorted_.keys(column); }
   // Returns the tracker of a quantile. Only valid while not sorting. `cursor` is the window's
-  // cursor at the read. A new tracker may replace the least recently read tracker.
+  // cursor at the time of the read. A new tracker may replace the least recently read tracker.
   RankTracker& TrackerOf(double phi, PaneIndex cursor);
   // Drops trackers that have not been read for a long time.
   void ForgetUnread(PaneIndex cursor);

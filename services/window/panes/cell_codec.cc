@@ -33,7 +33,7 @@ class Difference {
     const uint64_t step = cell - last_;
     const uint64_t change = step - step_;
     Take(cell, step);
-    // The zigzag code is small for changes near zero of either sign.
+    // Zigzag encoding maps small changes of either sign to small codes.
     return change << 1 ^ (0 - (change >> 63));
   }
   uint64_t ToCell(uint64_t word) {

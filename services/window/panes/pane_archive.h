@@ -58,7 +58,7 @@ class PaneArchive {
 
   void Save(BinaryWriter& out) const;
   // Marks the reader as failed if the bytes are damaged, have a different shape, or lack the
-  // positions of panes from `times` on.
+  // positions of panes starting at `times`.
   void Load(BinaryReader& in, const PaneShape& shape, PaneIndex times);
 
  private:

@@ -26,7 +26,7 @@ class PaneCodec {
 
   void SaveRow(BinaryWriter& out, const Row& row) const;
   Row LoadRow(BinaryReader& in, uint32_t fields) const;
-  // Saves the positions of the present samples in `values`.
+  // Saves the positions of the samples present in `values`.
   void SaveTimes(BinaryWriter& out, const Row& times, const Row& values) const;
   Row LoadTimes(BinaryReader& in, const Row& values) const;
   void SavePane(BinaryWriter& out, const Pane& pane) const;

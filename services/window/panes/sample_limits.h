@@ -27,7 +27,7 @@ class SampleLimits {
   // Moves the samples of the layers to the open pane. A row is moved as a whole if most columns can
   // use it; otherwise, samples are moved individually.
   void Keep(const SampleLayers& layers, size_t columns, DeepPane& deep);
-  // Closes the open pane, with index `index`.
+  // Closes the open pane, whose index is `index`.
   void ClosePane(PaneIndex index, bool deep, size_t columns);
   // Skips empty panes up to or past the next multiple of every window's length.
   void SkipPanes();

@@ -50,7 +50,7 @@ class DemandResults final : public ColumnView {
   // it is Position::Earliest(), and their partial windows are evaluated as in Prometheus. For
   // demands that Replace added, it is later.
   Position FullFrom(uint32_t demand) const;
-  // For kFirst: returns the progress of the fullest window while no series has a full window.
+  // For kFirst: returns the progress of the fullest window, or nullopt if any window is full.
   std::optional<PrefixProgress> Filling(uint32_t demand) const;
   const DemandSet& demands() const;
 

@@ -1,4 +1,4 @@
-// Rows that wait for the watermark. Rows are copied on arrival and removed in RowKey order.
+// Rows waiting for the watermark. Rows are copied on arrival and removed in RowKey order.
 #pragma once
 
 #include <cstdint>

@@ -122,8 +122,8 @@ class SeriesStore final {
   // Returns the lowest position of an open row.
   std::optional<Position> OldestOpen() const;
 
-  // Seals all rows before `position` and restarts the kAttempt and kFirst windows. Samples from
-  // `position` on belong to the new attempt. Before the first call, an attempt starts with the
+  // Seals all rows before `position` and restarts the kAttempt and kFirst windows. Samples at or
+  // after `position` belong to the new attempt. Before the first call, an attempt starts with the
   // first sample.
   void BeginAttempt(Position position);
 

@@ -339,7 +339,7 @@ TEST(SeriesStore, RestoreRejectsOtherDemandsAndDamagedBytes) {
     BinaryReader in(std::string_view(out.data()).substr(0, size));
     ASSERT_FALSE(StoreSnapshot::Restore(in, set, {}).ok()) << size;
   }
-  // For any changed byte, Restore returns an error or some state but never crashes.
+  // If any byte changes, Restore returns an error or some state, but never crashes.
   for (size_t at = 0; at < out.data().size(); ++at) {
     for (const char flip : {char(1), char(0x80), char(0xff)}) {
       std::string bytes = out.data();
@@ -404,8 +404,8 @@ TEST(SeriesStore, AttemptWindowRestartsWithEachAttempt) {
   f.store.BeginAttempt(At(103 * kSecond + 1));
   f.Tick(105);
   EXPECT_EQ(f.Get(0), 3 + 4 + 4 + 5);
-  // The increase is 2 in 1.5 s. It is extrapolated by half a second at both ends, but on the left
-  // only to the start of the attempt.
+  // The increase is 2 in 1.5 s. It is extrapolated by up to half a second at each end, but at the
+  // left end only to the start of the attempt.
   ASSERT_TRUE(f.Get(1).has_value());
   EXPECT_NEAR(*f.Get(1), 2.0 / 1.5 * (1.5 + 0.5 + 0.0) / 2, 0.4);
 
@@ -455,7 +455,8 @@ TEST(SeriesStore, SamplesWindowContainsLastSamples) {
   EXPECT_FALSE(f.Get(0).has_value()) << "stale";
 }
 
-// A few vanished series stay for a while, because removing their columns moves all other columns.
+// A few vanished series are kept for a while, because removing their columns moves all other
+// columns.
 TEST(SeriesStore, ExpireWaitsForEnoughSeries) {
   for (const uint32_t limit : {1000U, 100U}) {
     SeriesStore store(SetOf({Window(WindowFunction::kSum, 10)}), Limits{.max_series = limit});

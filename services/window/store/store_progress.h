@@ -61,7 +61,7 @@ class StoreProgress {
   }
   // Invalidates earlier reads after a change to the samples, series, or demands.
   void NoteChange() { ++version_; }
-  // Returns to the positions of a new store. The origin is kept.
+  // Resets all positions except the origin.
   void Reset() {
     sealed_ = tick_ = attempt_at_ = Position::Earliest();
     ++version_;

@@ -56,7 +56,8 @@ void SaveRows(BinaryWriter& out, const OpenRows& open, const RowPlans& plans) {
   }
 }
 
-// Returns the loaded plans, by number in the snapshot. The plans are neither held nor used.
+// Returns the loaded plans, indexed by their number in the snapshot. The plans are neither held nor
+// used.
 std::vector<uint32_t> LoadPlans(BinaryReader& in, const SeriesTable& series, RowPlans& plans) {
   std::vector<uint32_t> used;
   const size_t layouts = in.Count(1);

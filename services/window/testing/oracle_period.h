@@ -14,7 +14,7 @@
 namespace pitwall::window {
 
 // Returns the period of events at the times t, computed directly from its definition
-// (period_detector.h). d is the distance between two samples, and n is the number of samples.
+// (period_detector.h). d is the distance between adjacent samples, and n is the number of samples.
 inline std::optional<double> OraclePeriod(const std::vector<double>& t, double d, double n) {
   const auto m = static_cast<double>(t.size());
   std::map<double, int> seen;  // distance in samples -> count

@@ -25,7 +25,7 @@ inline Demand Window(WindowFunction function, int64_t range_s,
   demand.interval = interval.ns();
   return demand;
 }
-// The φ of every quantile in these tests.
+// φ of all quantiles in these tests.
 inline constexpr double kLeast[] = {0};
 
 inline Demand Instant(int64_t lookback_s) {

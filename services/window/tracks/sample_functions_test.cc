@@ -59,7 +59,7 @@ TEST(CountOutliers, HandlesEmptyWindowsAndSpecialValues) {
   EXPECT_EQ(Outliers({1, 2, 9}, kInf), std::nullopt);
 }
 
-// Returns the slope of values at one sample per second.
+// Returns the slope of `values`, with one sample per second.
 std::optional<double> Slope(const Values& values) {
   std::vector<int64_t> positions;
   for (size_t i = 0; i < values.size(); ++i)

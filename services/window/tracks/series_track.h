@@ -47,7 +47,7 @@ class SeriesTrack {
   // Returns whether the last Read encountered a window whose samples were dropped because of the
   // limit.
   virtual bool incomplete() const = 0;
-  // Returns the progress of the fullest column while no column has a full window.
+  // Returns the progress of the fullest column, or nullopt if any column has a full window.
   virtual std::optional<PrefixProgress> Filling(const Demand& /*demand*/, Position /*tick*/) const {
     return std::nullopt;
   }

@@ -253,7 +253,7 @@ TEST(SeriesTracks, ValidateReportsReasonForRejection) {
               testing::HasSubstr("every sample"));
 }
 
-// For any changed byte, Load fails or succeeds but never crashes or leaves a column out of order.
+// If any byte changes, Load fails or succeeds, but never crashes or leaves a column out of order.
 TEST(SeriesTracks, DamagedStateIsRejected) {
   StateTrack states(Duration::Minutes(1), Position::Earliest(), 100);
   PrefixTrack first(3, 1, Position::Earliest());

@@ -86,7 +86,7 @@ bool StateTrack::ShareOf(const Column& column, Position start, Position end, dou
              static_cast<double>((to.known - from.known).ns());
     return true;
   }
-  // The window contains only a sample exactly at its end.
+  // A window without known time has a result only if a sample is exactly at its end.
   if (last == nullptr || last->begin != end) return false;
   *share = last->on ? 1 : 0;
   return true;
