@@ -3,8 +3,8 @@
 //   pipeline_bench [SERIES] [SECONDS OF EVENT TIME] [--data=realistic|noise|dense] [--rules=FILE]
 //     [--rules-only] [--check]
 //
-// The whole path is decode + bind + window + evaluate. --rules-only skips decoding and a job's work
-// on sources and watermarks: rows go straight to the store, and rules are evaluated. --check does
+// The whole path is decode + bind + window + evaluate. --rules-only skips decoding and the handling
+// of sources and watermarks: rows go straight to the store, and rules are evaluated. --check does
 // the same, but evaluates only after the warm-up. It prints the result of each rule at the last
 // tick, for comparison with Prometheus (vs_prometheus.sh). bench_data.h defines the data; the
 // default is noise. One thread is measured, in a single run. Lines with "cpu" count CPU time, which

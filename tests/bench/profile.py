@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 """profile.py [BUILD] [ARGUMENTS OF pipeline_bench]: profiles the engine's CPU time with linux-perf.
 
-Only samples below the engine's entry point (Shard::Apply, or the function that the benchmark calls for --rules-only) count, which excludes the
-creation of the data. Prints two tables: the share of each function with and without its callees. Requires `perf` and a kernel.perf_event_paranoid of
-at most 2.
+Counts only samples below the engine's entry point (Shard::Apply, or the function that the benchmark calls for --rules-only), which excludes data
+generation. Prints two tables: the share of each function with and without its callees. Requires `perf` and a kernel.perf_event_paranoid of at most 2.
 """
 import collections
 import os

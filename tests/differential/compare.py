@@ -77,7 +77,7 @@ def _some_lack(elements, names):
 
 
 def _named(some, others):
-    """Formats up to four elements that the other list does not contain, and the number of all elements."""
+    """Formats up to four elements that the other list does not contain, and the total number of elements."""
     known = {labels for labels, _ in others}
     lacking = [series_text(labels) for labels, _ in some if labels not in known]
     return "{" + ", ".join(lacking[:4]) + (", …" if len(lacking) > 4 else "") + "} of %d" % len(some)

@@ -1,4 +1,4 @@
-"""Builders for every function on floats. TABLE rows: name, kind, builder, best exactness, and weight as a filler."""
+"""Builders for all functions that operate on floats. TABLE rows: name, kind, builder, best exactness, and weight as a filler."""
 from data import EXACT, EXACT_INTEGERS, METRICS, ROUNDED
 from duration import duration
 from tree import Node
@@ -77,7 +77,7 @@ def _date(name):
     return build
 
 
-# Functions on a window.
+# Functions over a window.
 
 def _window(name, keeps=ROUNDED, needs=ROUNDED, flavors=None, always=None):
     def build(g, depth, need):

@@ -9,7 +9,7 @@ LABELS = "labelset after applying"
 
 
 class Counts:
-    """Events of a case by group. They reveal runs in which nothing happens."""
+    """Groups in which each event occurred. They reveal runs in which nothing happens."""
 
     NAMES = ("pending", "fired", "resolved", "kept", "limited", "failed", "recorded", "marked", "reloaded", "restored",
              "ended by a reload", "refired")

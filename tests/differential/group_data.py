@@ -76,7 +76,7 @@ def _counter(rng, count):
 
 
 def _moved(rng, labels, samples):
-    """Returns the series unchanged, with stale markers, or with different labels starting at some time."""
+    """Returns the series unchanged, with a stale marker, or with a label that changes at some point."""
     if len(samples) < 6:
         return [(labels, samples)]
     draw = rng.random()

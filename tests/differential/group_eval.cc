@@ -8,7 +8,7 @@
 //   version<TAB>from<TAB>N                      and N lines "file<TAB>name<TAB>text"
 //
 // A rule set applies to the ticks after `from`. At a restore, everything is saved and read back.
-// Each run is answered by one line of JSON:
+// The response to each run is one line of JSON:
 //
 //   {"id":…,"error":…}  or
 //   {"id":…,"ticks":[{"t":ms, "failed":[[rule, message]…],
@@ -16,7 +16,7 @@
 //     "rec":[[ms, value, labels]…], "events":[…]}…],
 //    "reloads":[{"t":ms,"events":[…]}…]}
 //
-// Values are hexadecimal, labels a flat list; annotations are those of firing alerts.
+// Values are hexadecimal, and labels are a flat list; annotations are those of firing alerts.
 #include <cstdio>
 #include <iostream>
 #include <map>

@@ -146,7 +146,7 @@ class Grower:
         return "[%dms]" % (interval * self.rng.choice((1, 2, 3, 4, 6)))
 
     def _source(self, interval):
-        """Returns a vector of whole numbers."""
+        """Returns an expression for a vector of whole numbers."""
         rng = self.rng
         draw = rng.random()
         if self.recorded and draw < 0.3:

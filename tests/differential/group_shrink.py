@@ -73,7 +73,7 @@ class GroupShrinker:
         return case if len(kept) == len(texts) else without(set(kept))
 
     def _keys(self, case):
-        """Removes optional lines of rules and groups."""
+        """Removes optional lines from rules and groups."""
         keys = ["annotations", "limit"]
         if len(case.versions) == 1:  # otherwise a reload could change a rule's identity
             keys += ["keep_firing_for", "for", "labels"]

@@ -1,6 +1,6 @@
 // Input format of both differential test programs: lines of tab-separated fields. Inside a field,
-// \t, \n, and \\ are escaped. Invalid input ends the program with a message, because only the test
-// writes the input.
+// \t, \n, and \\ are escaped. Invalid input terminates the program with a message, because only the
+// test writes the input.
 #pragma once
 
 #include <cstdint>

@@ -28,7 +28,7 @@ AHEAD = 8  # maximum number of cases that wait for a response
 SHARES = {"pending": 60, "fired": 70, "resolved": 50, "kept": 30, "limited": 6, "failed": 14, "recorded": 70, "marked": 70,
           "reloaded": 30, "restored": 20, "ended by a reload": 5, "refired": 30}
 
-# Adaptations of the oracle to Pitwall's documented behavior (docs/promql.md), with the number of occurrences of each.
+# Adaptations of the oracle to Pitwall's documented behavior (docs/promql.md), each with the message that reports how often it occurred.
 BY_DESIGN = {"kept_over_limit": "alerts kept at %d ticks of a rule over its limit",
              "kept_at_reload": "%d alerts of unchanged rules kept at a reload",
              "conflicts": "no failure at %d samples that another rule had recorded otherwise"}
@@ -186,7 +186,7 @@ class Run:
         if self.options.brief:
             print("DIFFERENCE %s %s" % (name, mismatch), flush=True)
             return
-        # Shrinking sends its own queries, so waiting cases are resent afterwards.
+        # Shrinking sends its own queries, so pending cases are resent afterwards.
         for _ in asked:
             self.engines.answers()
         small = GroupShrinker(self.engines).shrink(case)

@@ -36,7 +36,7 @@ class Node:
         return {name for node in self.nodes() for name in node.names}
 
     def ordered(self):
-        """Returns True if both engines order the elements by labels. Ties in topk() and limitk() depend on the order."""
+        """Returns True if both engines order the elements by labels. Ties in topk() and the elements that limitk() selects depend on this order."""
         return (self.kind == "scalar" or not set(self.names) & REORDERING) and all(kid.ordered() for kid in self.kids)
 
     def metrics(self):

@@ -120,7 +120,7 @@ class Pitwall:
         return re.search(pattern, self.log())
 
     def metric(self, name):
-        """Returns the sum of the metric over all label sets. If the service has ended, the error contains its exit status and log."""
+        """Returns the sum of the metric over all label sets. If the service has exited, the error contains its exit status and log."""
         try:
             text = fetch(self.http + "/metrics")[1]
         except OSError as error:

@@ -1,4 +1,4 @@
-"""Decoder for the telemetry of a log, based only on its bytes and the layouts in services/adapters/embedded_log/format/batch.h and
+"""Decoder for the telemetry in a log, based only on its bytes and the layouts in services/adapters/embedded_log/format/batch.h and
 proto/pitwall/telemetry/v1. It does not share code with the binary, so that tests can verify the binary's numbers.
 """
 import collections

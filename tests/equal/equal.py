@@ -157,8 +157,8 @@ def get(server, route, job=None):
 
 
 def failure(program, base, done):
-    """Returns an error if the run has no results, because two empty runs would be equal. base: exit code and lines of BASE; done: the finished
-    process."""
+    """Returns an error if the run has no results, because two empty runs would compare equal. base: exit code and output lines of BASE; done: the
+    finished process."""
     return [] if base[0] == 0 and len(base) > 1 else ["%s of BASE ended with %d and %d lines; the other printed: %s" % (program, base[0], len(base) - 1, done.stderr[-300:])]
 
 

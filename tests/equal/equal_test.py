@@ -30,7 +30,7 @@ class EqualTest(unittest.TestCase):
         self.addCleanup(self.folder.cleanup)
 
     def binary(self, name, events):
-        """Creates a program that prints these events for any arguments."""
+        """Creates a program that prints these events regardless of its arguments."""
         path = os.path.join(self.folder.name, name)
         with open(path, "w", encoding="utf-8") as file:
             file.write("#!/bin/sh\ncat <<'END'\n%sEND\n" % "".join(json.dumps(event) + "\n" for event in events))

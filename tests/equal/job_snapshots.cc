@@ -1,6 +1,6 @@
 // job_snapshots DIR RULES…: replays the telemetry of an embedded log. After every kEvery records
 // and at the end, prints the partition, offset, job, format, length, and hash of each job's
-// snapshot. Two builds with the same output have byte-equal snapshots (tests/equal.sh).
+// snapshot. Two builds with the same output have byte-identical snapshots (tests/equal.sh).
 #include <cinttypes>
 #include <cstdio>
 #include <string>

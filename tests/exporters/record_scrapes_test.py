@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests deploy/record_scrapes.py over real HTTP: exporters in the documented text format next to targets that are slow, send invalid data, or die.
+"""Tests deploy/record_scrapes.py over real HTTP: exporters in the documented text format alongside targets that are slow, send invalid data, or die.
 Then runs the recording through `pitwall backtest`. Faulty targets must not cause data loss for a healthy target. Each faulty target is skipped,
 counted, and reported.
 

@@ -252,7 +252,7 @@ def sets_of_nodes():
     one("memory-fills", [("OomForecast", {"node": "node-a"})], fills)
 
     def jumps(exporter, _):
-        """Simulates a one-time increase in memory, as for a cache or an evaluation."""
+        """Simulates a one-time increase in memory usage, such as for a cache or an evaluation."""
         total = exporter.families["node_memory_MemTotal_bytes"].samples[""]
         exporter.values.update(node_memory_MemAvailable_bytes=total * 0.25, node_memory_MemFree_bytes=total * 0.1)
     one("memory-jumps", [], jumps)

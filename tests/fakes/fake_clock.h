@@ -23,8 +23,8 @@ class FakeClock final : public Clock {
   std::unique_ptr<Wakeup> NewWakeup() override;
 
   // Moves both times forward by `ns` (>= 0). Waits that time out along the way end in the order of
-  // their deadlines. Waits with equal deadlines end in the order in which they started. While a
-  // wait ends, the clock shows its deadline.
+  // their deadlines. Waits with equal deadlines end in the order in which they started. When a wait
+  // ends, the clock reads that wait's deadline.
   void Advance(int64_t ns);
   // Moves only wall time, forward or backward, like an NTP step.
   void SetWall(int64_t wall_ns);

@@ -11,8 +11,8 @@
 
 namespace pitwall::fakes {
 
-// While an instance exists, every open fails with EMFILE, except for as many opens as Free()
-// allows. Only one instance at a time.
+// While an instance exists, opening a file fails with EMFILE, except for the number of opens that
+// Free() allows. Only one instance may exist at a time.
 class NoDescriptors {
  public:
   explicit NoDescriptors(rlim_t limit = 256) {

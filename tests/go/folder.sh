@@ -1,4 +1,4 @@
-# Sourced by scripts that build an external Go program once per machine. The flags are the same everywhere, so that one build cache serves all.
+# Sourced by scripts that build an external Go program once per machine. The flags are the same everywhere, so that all builds share one build cache.
 #
 # enter_cache NAME FILE [--cached]: sets `folder` to ${XDG_CACHE_HOME:-~/.cache}/pitwall/NAME-<hash of FILE>. If the folder is not finished yet, returns with
 # a lock on NAME; else prints the folder and exits. With --cached it never builds, and prints nothing if the folder is not finished. If `inside` is set,

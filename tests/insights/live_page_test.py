@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Tests the page in a real browser, with a live standalone and a training job with three ranks, one of which is slow (checks 3, 8, and 11 of the
-page).
+"""Tests the page in a real browser, with a live standalone process and a training job with three ranks, one of which is slow (checks 3, 8, and 11 of
+the page).
 
 * A step appears on the timeline of all ranks within 2 s of its end by the rank's own clock (median of twelve steps).
 * The slow rank is the first row of the heat map of ranks and steps. Clicking its cell lists the spans that the API returns for that rank and step.
@@ -51,7 +51,7 @@ for step in pitwall.steps(range(100_000)):
         with pitwall.phase(marked):  # the last phase of the step, which ends together with the step
             time.sleep(0.01)
 """ % (SLOW, MARK_EACH, SLOW)
-# Launcher of the ranks. The test kills it together with them, so that no process of the job remains.
+# Launcher for the ranks. The test kills it together with them, so that no process of the job remains.
 LAUNCHER = """
 import os, subprocess, sys
 ranks = [subprocess.Popen([sys.executable, *sys.argv[1:]], env=dict(os.environ, RANK=str(rank), WORLD_SIZE="3")) for rank in range(3)]

@@ -418,7 +418,7 @@ TEST_P(GeneratedJobs, SummariesMatchSamples) {
 // With a sanitizer, running all combinations would take minutes.
 INSTANTIATE_TEST_SUITE_P(Stories, GeneratedJobs, ::testing::Values(0b0010111));
 #else
-// The cases are each disturbance alone and combinations of disturbances.
+// The cases cover each disturbance alone, and combinations of disturbances.
 INSTANTIATE_TEST_SUITE_P(Stories, GeneratedJobs,
                          ::testing::Values(0b0000001, 0b0000010, 0b0000100, 0b0001000, 0b0010000,
                                            0b0100000, 0b1000000, 0b0001110, 0b0010111, 0b1011010,

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests configuration and installation on a machine with missing parts. Each step must fail and print the command that fixes the problem.
+"""Tests configuration and installation on a machine with missing dependencies. Each step must fail and print the command that fixes the problem.
 
 configure_test.py CMAKE
 """
@@ -43,7 +43,7 @@ class Configure(Scratch):
         command = re.search(r"is not installed; run\s+(\S+/deploy/install-deps\.sh) (\w+)\n", output)
         self.assertIsNotNone(command, output)
         self.assertIn("-DPITWALL_PAGE=OFF", output)
-        # The dry run shows that the printed command installs the missing parts.
+        # The dry run shows that the printed command installs the missing dependencies.
         status, output = self.run_with(self.bare, command.group(1), "--check", command.group(2))
         self.assertNotEqual(status, 0)
         self.assertIn("the toolchain of the web page (Node and its packages) is missing", output)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # deb_test.sh BUILD: tests the Debian package in a clean root created by mmdebstrap. Installs the package, starts the service as its unit does, checks
-# the page and an issue, kills and restarts the service, removes the package, and purges it. Prints seconds and sizes. Needs root. systemd is not PID
+# the page and an issue, kills and restarts the service, removes the package, and purges it. Prints durations and sizes. Needs root. systemd is not PID
 # 1 there: the test runs the unit's command itself, with its user and its directories, so Restart= and the hardening are not tested. files_test.py
 # verifies the unit with systemd-analyze.
 set -euo pipefail

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # demo_root_test.sh: runs deploy/demo.sh in a clone, in a clean root of minimal Debian with an empty home and no caches. Opens the page in a browser.
-# The first issue must appear within $PITWALL_DEMO_SECONDS (600) on an otherwise idle machine with two cores. Prints the seconds of each stage. Needs
+# The first issue must appear within $PITWALL_DEMO_SECONDS (600) on an otherwise idle machine with two cores. Prints the elapsed time of each stage. Needs
 # root and deploy/install-deps.sh tests. PITWALL_BASE_ROOT: an mmdebstrap root that is copied instead of creating a new root.
 set -euo pipefail
 
@@ -53,7 +53,7 @@ else
 fi
 git clone --quiet --depth 1 "file://$repo" "$root/src"
 cp /etc/resolv.conf "$root/etc/"
-# Settings for this machine's access to the registries if it is not direct: a proxy, and the certificate of a proxy that intercepts TLS.
+# Settings that this machine may need to reach the registries: a proxy, and the certificate of a proxy that intercepts TLS.
 mkdir -p "$root/usr/local/share/ca-certificates"
 cp -r /usr/local/share/ca-certificates/. "$root/usr/local/share/ca-certificates/"
 [[ ! -f /etc/pip.conf ]] || cp /etc/pip.conf "$root/etc/"

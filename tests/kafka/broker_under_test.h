@@ -12,7 +12,7 @@
 namespace pitwall::kafka {
 
 // Returns PITWALL_TEST_KAFKA ("host:port"). If the variable is not set, the process exits with code
-// 2, because a run without a broker must never look like a passed run.
+// 2, because a run without a broker must never look like a successful run.
 std::string TestBrokers();
 // Runs `deploy/kafka/broker.sh VERB DIR` for the broker under test (PITWALL_TEST_BROKER_SH,
 // PITWALL_TEST_KAFKA_DIR).
@@ -20,7 +20,8 @@ void BrokerCommand(std::string_view verb);
 
 Clock* TestClock();
 KafkaLogOptions TestOptions();
-// Opens the log with TestOptions() unless other options are given. A failure ends the process.
+// Opens the log with TestOptions() unless other options are given. A failure terminates the
+// process.
 std::unique_ptr<Log> OpenTestLog();
 std::unique_ptr<Log> OpenTestLog(const KafkaLogOptions& options);
 // Returns an unused name.

@@ -143,8 +143,8 @@ TEST_F(KafkaFaults, RandomSeeksReadTheRequestedRecords) {
   }
 }
 
-// When its queue is full, librdkafka pauses for a second unless it is woken. 8 MB then take about
-// half a minute.
+// When its queue is full, librdkafka pauses for a second unless it is woken. Reading 8 MB then
+// takes about half a minute.
 TEST_F(KafkaFaults, SmallReadAheadDoesNotStallReader) {
   const std::string topic = Topic("read_ahead");
   constexpr size_t kRecords = 800;
@@ -211,7 +211,7 @@ TEST_F(KafkaFaults, TopicWithoutLogAppendTimeIsRejected) {
     EXPECT_THAT(Message(status), HasSubstr("message.timestamp.type=CreateTime"));
     EXPECT_THAT(Message(status), HasSubstr("--add-config"));
   }
-  // Topics with other owners are read regardless.
+  // Topics with other owners are accepted without this setting.
   KafkaLogOptions options = TestOptions();
   options.foreign_topics.push_back(topic);
   const auto log = OpenTestLog(options);

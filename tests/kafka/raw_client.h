@@ -1,6 +1,6 @@
 // Operations that the log never performs, implemented directly with librdkafka: open or aborted
-// transactions, deleted records, and topics configured in ways that Pitwall rejects. A failure ends
-// the process.
+// transactions, deleted records, and topics configured in ways that Pitwall rejects. A failure
+// terminates the process.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 """A real kube-apiserver with etcd and the Job controllers, without nodes. It validates, stores, and executes requests, but pods never run. Every
-process is stopped using its PID."""
+process is stopped by its PID."""
 import json
 import os
 import shutil

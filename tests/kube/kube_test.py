@@ -33,7 +33,7 @@ DEFINED = [("monitoring.coreos.com", "v1", "ServiceMonitor"), ("monitoring.coreo
            ("kafka.strimzi.io", "v1beta2", "KafkaUser"), ("gateway.networking.k8s.io", "v1", "HTTPRoute"),
            ("kubeflow.org", "v1", "PyTorchJob")]
 
-# Training script of the job's pod. The tests set the environment variables that the downward API would set. On SIGTERM, the script fails with an
+# Training script for the job's pod. The tests set the environment variables that the downward API would set. On SIGTERM, the script fails with an
 # exception that must not be reported as its fault.
 TRAINING = """
 import math, signal, sys, time

@@ -113,7 +113,7 @@ def runs(missing, journal):
 
 
 def near(a, began, ended):
-    """Returns a description of the faults around that time, as a hint for the reader of the defect."""
+    """Returns a description of the faults around that time, as a hint to the cause of a defect."""
     names = ["%s at %.1f to %.1f" % (f["kind"], f["began"], f.get("ready", 0)) for f in a.faults
              if f["began"] - 5 < ended and began < f.get("ready", f["began"]) + 5]
     return "faults near: " + ("; ".join(names) or "none")

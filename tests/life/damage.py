@@ -1,4 +1,4 @@
-"""Damage to a stopped data directory (a flipped bit, a truncation, or a deletion), and the recovery at the next start."""
+"""Damage to the data directory of a stopped service (a flipped bit, a truncation, or a deletion), and the recovery at the next start."""
 import os
 
 from faults import Fault
@@ -23,7 +23,7 @@ def files(data):
 
 
 class Damage(Fault):
-    """Damage to a file in the stopped log, including its state: a bit flip, a truncation, or a deletion."""
+    """Damage to a file in a stopped service's log, including its state: a bit flip, a truncation, or a deletion."""
 
     kind = "damage"
 

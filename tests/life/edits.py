@@ -1,4 +1,4 @@
-"""Random edits of the rules, as people make them: add, remove, rename, reorder, change parameters, and change `for`."""
+"""Random edits to the rules, like those that people make: add, remove, rename, reorder, change parameters, and change `for`."""
 import copy
 import json
 import os

@@ -41,7 +41,7 @@ class Life:
         self._rest(2.5)
 
     def let_pass(self, age):
-        """Waits until the era has this age in seconds."""
+        """Waits until the era is this many seconds old."""
         self._rest(self.begun + age - time.monotonic())
 
     def _rest(self, seconds):

@@ -90,7 +90,7 @@ class Pause(Fault):
 
 
 class Edit(Fault):
-    """SIGHUP after a random edit of the rules."""
+    """SIGHUP after a random edit to the rules."""
 
     kind = "hup"
 

@@ -13,7 +13,7 @@ STOP_S = 60
 
 
 def wait_for(condition, patience, what):
-    """Waits until the condition returns a true value, and returns that value. Raises TimeoutError."""
+    """Waits until the condition returns a truthy value, and returns that value. Raises TimeoutError."""
     deadline = time.monotonic() + patience
     while time.monotonic() < deadline:
         value = condition()

@@ -22,7 +22,7 @@ stopping = False
 
 
 def set_clock(path):
-    """Adds the offset in the file to the wall clock. The file is read at each call."""
+    """Adds the offset in the file to the wall clock. The file is read on each call."""
     def time_ns():
         with open(path) as text:
             return real_time_ns() + int(text.read()) * 10**9

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests that the checker detects each defect planted in the artifacts of a healthy era (recorded/), and no defects in the healthy artifacts.
+"""Tests that the checker detects each defect planted in the artifacts of a healthy era (recorded/), and reports no defects in the healthy artifacts.
 
 test_checker.py
 """

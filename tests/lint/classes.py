@@ -3,7 +3,7 @@
 
 Methods are the functions that the class declares, including overloads. Constructors, destructors, operators, and
 defaulted or deleted functions do not count. Members are its non-static data members. Tests do not count.
-  --list   prints every class above half of the limits
+  --list   prints every class that exceeds half of a limit
 """
 import re
 import sys
@@ -32,7 +32,7 @@ class Size(NamedTuple):
 
 
 def _closing(text, at):
-    """Returns the index after the brace that closes the brace at `at`."""
+    """Returns the index just past the brace that matches the one at `at`."""
     depth = 0
     for i in range(at, len(text)):
         depth += (text[i] == "{") - (text[i] == "}")

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """tidy.py [-p BUILD] [--changed [BASE]] [-j N] [FILE…]: runs clang-tidy (.clang-tidy) on the repository's sources.
 
-BUILD (default build/dev) needs a compile_commands.json from configuring with a preset. --changed checks only sources that differ from BASE (default
-HEAD) in the working tree or include a header that does. Otherwise, all sources or the given files are checked. The exit code is 1 if there are
-findings. A clean source is rechecked only if its text, an included header in the repository, .clang-tidy, or its compile command changes
+BUILD (default build/dev) must contain the compile_commands.json that configuring with a preset creates. --changed checks only sources that differ
+from BASE (default HEAD) in the working tree or include a header that does. Otherwise, all sources or the given files are checked. The exit code is 1
+if there are findings. A clean source is rechecked only if its text, an included header in the repository, .clang-tidy, or its compile command changes
 (BUILD/tidy-clean.json).
 """
 import argparse

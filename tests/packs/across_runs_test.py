@@ -56,8 +56,8 @@ class AcrossRuns(PageTest):
                 if e["type"] == "io.pitwall.issue.found"]
 
     def test_2_later_run_is_compared(self):
-        # The throughput is 0.8 of its initial value. The rule evaluates it for 20 steps, starting at step 101 (the 100th step). The loss stays at 1.7
-        # starting at step 400.
+        # The throughput is 0.8 of its initial value. The rule evaluates it for 20 steps, starting at step 101 (the 100th step). The loss is 1.7 from
+        # step 400 on.
         found = dict((alert, step) for step, alert in self.backtest("resnet-tuesday.csv"))
         self.assertEqual(found.pop("SlowerThanEarlierRuns"), 120)
         self.assertGreater(found["LossAboveEarlierRuns"], 500)
@@ -69,8 +69,8 @@ class AcrossRuns(PageTest):
         self.run_command("mkdir own-runs")
         self.run_command("pitwall baseline --rules kept.yaml")
         events = [json.loads(line)["data"] for line in self.run_command("pitwall backtest --rules own.yaml").splitlines()]
-        # The loss is 1.7 starting at step 400. Monday's worst loss in the 20 steps up to k is 2 - (k - 19) / 700. Starting at step 504, 1.3 times
-        # this loss is below 1.7.
+        # The loss is 1.7 from step 400 on. Monday's worst loss in the 20 steps up to k is 2 - (k - 19) / 700. From step 504 on, 1.3 times this loss
+        # is below 1.7.
         self.assertEqual([(e["alert"], e["step"]) for e in events], [("LossFarAboveEarlierRuns", 510)])
 
     def test_4_live_run_is_compared(self):

@@ -165,7 +165,7 @@ CASES = [
     # The loss improves by 0.1 per second.
     ("rOvertraining", {}, "delta", 1000, [loss({s: 9 - 0.1 * s for s in range(61)}), loss(constant(1, 60), "eval")], None, 10),
     ("sStalledTrainingRule", {}, "threshold", 60, [("train_step", {}, {0: 1}, "train"), ("train_loss", {}, {0: 1, 2000: 1}, "train")], 1801, 61),
-    # 95% of the newest 500 samples are low starting at 1475 s, and 95% of the newest 100 starting at 1095 s. The slices end at 1500 s and 1140 s.
+    # From 1475 s on, 95% of the newest 500 samples are low; from 1095 s on, 95% of the newest 100 are. The slices end at 1500 s and 1140 s.
     ("pLowGPUUtilization", {}, "window", 100, [UTIL], 1500, 1140),
     # After a 40-point jump, the increase that the rule computes is at most 8 points with a window of 10 samples, and at most 4 with 20.
     ("pGPUMemoryIncrease", {}, "window", {"window": 20, "window_and_one": 21}, MEMORY, 1140, None),
@@ -225,7 +225,7 @@ def main():
             if not good:
                 print("FAILED: %s with %s = %r: first fired at %s, expected %s" % (name, parameter, value, got, [default, changed]))
 
-        # Each parameter has a case. Parameters of recording rules count for the alerts that read them.
+        # Each alert parameter must have a case. Recording rules are not checked.
         listed = json.loads(subprocess.run([pitwall, "rules", "list", "--json", *rules], capture_output=True, text=True, check=True).stdout)
         have = {(PREFIX[c[0][0]] + c[0][1:], c[2]) for c in CASES}
         for one in listed:

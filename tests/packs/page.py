@@ -1,6 +1,6 @@
 """A page in docs/ with files and commands that run exactly as shown.
 
-Files are the yaml blocks below "<!-- file: NAME -->"; commands are the lines of blocks of sh.
+Files are the yaml blocks below "<!-- file: NAME -->"; commands are the lines of sh blocks.
 """
 import os
 import re

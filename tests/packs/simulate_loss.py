@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """simulate_loss.py PITWALL [--full] [--rules FILE]: measures false alarms and detected faults of the loss and gradient norm rules.
 
-Seeded losses from six noise laws, logged every step, every 10th, and every 50th, go through training-numerics.yaml with `pitwall backtest --format
-csv`. Some jobs for each law are healthy; the others get one fault: the loss is raised for 1, 3, 6, or 20 logged samples, or to the end of the job. A
-single raised batch is not a fault for a spike rule, so its alarms count as false. The gradient norm is another draw from the same law. Prints false
-alarms per 1000 logged samples with their 95% upper bound, and the share of jobs with a fault in which a rule reported it. Exits with 1 if a bound at
-the end of this file does not hold. Synthetic data shows the power of a definition. It does not support a claim of accuracy. """
+Seeded losses from six noise laws, logged every step, every 10th, and every 50th, are evaluated with training-numerics.yaml using `pitwall backtest
+--format csv`. Some jobs for each law are healthy; the others get one fault: the loss is raised for 1, 3, 6, or 20 logged samples, or to the end of
+the job. A single raised batch is not a fault for a spike rule, so its alarms count as false. The gradient norm is another draw from the same law.
+Prints false alarms per 1000 logged samples with their 95% upper bound, and the share of jobs with a fault in which a rule reported it. Exits with 1
+if a bound at the end of this file does not hold. Synthetic data shows the power of a definition. It does not support a claim of accuracy."""
 import argparse
 import json
 import os

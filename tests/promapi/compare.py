@@ -3,7 +3,7 @@
 (promapi_eval), and compares the responses with the responses from a real Prometheus.
 
 NAME.series contains the samples, and NAME.jsonl one request per line with its response: {method, path, form, code, body}, plus ordered if the order
-of an instant vector matters. The exit code is 1 if a response differs, even only in its last digits, and decision 0046 does not explain the
+of an instant vector matters. The exit code is 1 if a response differs, even if only in its last digits, and decision 0046 does not explain the
 difference.
 """
 import argparse
@@ -20,7 +20,7 @@ import urllib.parse
 HERE = os.path.dirname(os.path.abspath(__file__))
 RELATIVE = 1e-9
 
-# Differences that decision 0046 explains: a text in the query or in Prometheus' response, and the reason.
+# Differences that decision 0046 explains: a pattern in the query or in Prometheus' response, and the reason.
 REASONS = (
     ("answer", r"PromQL info: input to histogram_quantile needed to be fixed", "monotonicity is fixed without a word"),
     ("answer", r"PromQL warning: bucket label", "malformed bounds are left out without a word"),

@@ -63,7 +63,7 @@ def queries(rng, dataset, count):
 
 
 def _elsewhere(rng, made):
-    """Adds reads at other times (a selector, a window, or a subquery), because the rule generator does not cover them."""
+    """Returns an expression that reads at another time, because the rule generator does not cover such reads."""
     at = rng.choice(("@ start()", "@ end()", "@ %s" % seconds(made.start + rng.randrange(made.length)), "offset -1m",
                      "offset 1m", "@ end() offset 30s", "@ start() offset -45s"))
     metric = rng.choice(("gi", "gf", "ci", "cf", 'mi{mode="idle"}', "odd", 'gi{pitwall_job="train-a"}'))

@@ -8,7 +8,7 @@ LENGTHS = (1, 3, 6, 20, 0)
 SIGMAS = (0.1, 0.2, 0.3)
 RHOS = (0.0, 0.5, 0.9)
 RANKS = (2, 4, 8)
-# Interval and duration of disturbances by other processes, in seconds.
+# Interval and duration of disturbances caused by other processes, in seconds.
 TIMERS = ((1.0, 0.15), (7.3, 0.4), (30.0, 1.0))
 
 
@@ -57,7 +57,7 @@ def long_plan(seeds):
 
 
 def fast_plan(seeds):
-    """Yields a subset of the plan that runs with every test run."""
+    """Yields a subset of the plan for every test run."""
     for every in (1, 10):
         for law in noise.LAWS:
             yield simulate.values(seeds, law, every, 400)

@@ -12,7 +12,7 @@ import noise
 METRICS = {"at_step": "train_step", "seconds": "train_step_duration_seconds", "loss": "train_loss", "norm": "train_grad_norm", "rate": "train_learning_rate"}
 PHASE_NAMES = ("dataloader", "forward", "backward", "optimizer", "collective", "eval", "checkpoint", "pitwall")
 BASE = 1_700_000_000
-# Fraction of a rank's own time in each phase. The remaining time is between the phases.
+# Fraction of a rank's own time in each phase. The remaining time is spent between the phases.
 PHASES = {"dataloader": 0.05, "forward": 0.30, "backward": 0.50, "optimizer": 0.10}
 # At this noise width (standard deviation of a rank's own time) and above, these alerts are true: the steps really differ, and the ranks really wait.
 TRUE_OF_NOISE = ((0.08, ("Jitter", "WorkImbalance")), (0.15, ("LowAcceleratorUtilization",)))

@@ -1,4 +1,4 @@
-// Actors of the scenarios: nodes and ranks of one job that behave normally.
+// Actors in the scenarios: nodes and ranks of one job that behave normally.
 #pragma once
 
 #include <string>

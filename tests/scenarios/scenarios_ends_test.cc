@@ -149,7 +149,7 @@ TEST_P(Scenario, S15_LauncherIsAlsoKilled) {
   EXPECT_THAT(JobChanges(events),
               ElementsAre("0 started", "1 attempt_began", "1 rank_lost died 0",
                           "1 rank_lost died 1", "1 attempt_ended died", "1 ended died"));
-  // The rules process the death first.
+  // The rules process the death before the job ends.
   EXPECT_EQ(TimeOf(events, JobChange::kEnded),
             TimeOf(events, JobChange::kRankLost).value_or(0) + 2 * kSecond);
   EXPECT_THAT(Issues(events),

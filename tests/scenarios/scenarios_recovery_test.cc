@@ -37,7 +37,7 @@ class Recovery : public Scenario {
     options_.poll_records = 12;
     options_.snapshot_interval = Duration::Seconds(10);
   }
-  // Two nodes. One of them is low for 100 seconds in every 150.
+  // Two nodes, one of which is low for 100 out of every 150 seconds.
   std::vector<PlannedRecord> Input(int seconds) {
     Plan plan(Base());
     std::vector<SimSource> nodes = {Node(plan, "a"), Node(plan, "b")};

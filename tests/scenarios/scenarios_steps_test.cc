@@ -44,7 +44,7 @@ std::vector<std::string> Found(const std::vector<IssueEvent>& events) {
   return found;
 }
 
-// One second in a rank: a step with that duration, or a heartbeat.
+// Adds a step with that duration, which the rank finishes now.
 void Step(Plan* plan, SimSource* rank, int64_t step, double duration = 1,
           std::string_view mode = "train") {
   rank->Set("train_step", static_cast<double>(step));

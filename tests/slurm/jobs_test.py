@@ -77,7 +77,7 @@ groups:
 
 
 class Jobs(unittest.TestCase):
-    """Each test uses its own job. All jobs run at the same time, on one Slurm cluster and one standalone."""
+    """Each test uses its own job. All jobs run at the same time, on one Slurm cluster and one standalone process."""
 
     @classmethod
     def setUpClass(cls):

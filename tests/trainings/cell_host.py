@@ -4,8 +4,8 @@
 cell_host.py CLIENT    CLIENT: folder of the Python client
 
 Each line of the input is a JSON object: {"cell": …, "folder": …, "environment": {…}, "port": …}. For each line, the host forks a launcher. The
-launcher forks the ranks and writes their PIDs to FOLDER/pids. Half a second after a rank has failed, it ends the others, as an elastic agent does.
-The output of rank N goes to FOLDER/rank-N. FOLDER/over is written when all ranks have ended.
+launcher forks the ranks and writes their PIDs to FOLDER/pids. Half a second after a rank has failed, it terminates the others, as an elastic agent
+does. The output of rank N goes to FOLDER/rank-N. FOLDER/over is written when all ranks have ended.
 """
 import atexit
 import json
@@ -55,7 +55,7 @@ def launch(order):
     os.rename(os.path.join(order["folder"], "pids.new"), os.path.join(order["folder"], "pids"))
     ends = {}
     failed_at = None
-    # Until a parent collects the exit status, any process may read it. The launcher polls slowly, to leave the collector time for that.
+    # Until a parent collects the exit status, any process may read it. The launcher polls slowly, to give the collector time to do so.
     while len(ends) < len(ranks):
         time.sleep(0.5)
         for pid in ranks:

@@ -188,7 +188,7 @@ def train(cell):
 
 
 def main(cell):
-    """Runs the rank and returns its exit status. Reports exceptions like the interpreter."""
+    """Runs the rank and returns its exit status. Reports exceptions as the interpreter does."""
     try:
         train(cell)
         return 0

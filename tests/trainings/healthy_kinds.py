@@ -51,7 +51,7 @@ def torch_ready():
 
 
 def schedule(torch, optimizer):
-    """Returns a learning rate schedule: a warm-up, and then a cosine down to a tenth."""
+    """Returns a learning rate schedule: a warm-up, and then a cosine decay to a tenth."""
     warm = STEPS // 20
     return torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: (step + 1) / warm if step < warm else
                                              0.55 + 0.45 * math.cos(math.pi * (step - warm) / (STEPS - warm)))

@@ -49,7 +49,7 @@ class Deep(torch.nn.Module):
 
 
 class Problem:
-    """Data with y = f(x) + noise, where f is a fixed random network or linear."""
+    """Data with y = f(x) + noise, where f is a fixed random network or a linear function."""
 
     def __init__(self, noise, linear=False):
         generator = torch.Generator().manual_seed(3)

@@ -33,7 +33,7 @@ groups:
     annotations: {summary: 'rank {{ $labels.rank }} of {{ $labels.node }} is stopped'}
 """
 
-# Script of a rank that stops making progress in its third step. The mode argument selects how it stops.
+# Script for a rank that stops making progress in its third step. The mode argument selects how it stops.
 RANK = """
 import ctypes, os, socket, sys, threading, time
 sys.path.insert(0, sys.argv[1])

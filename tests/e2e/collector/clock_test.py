@@ -129,8 +129,8 @@ class Clocks(unittest.TestCase):
         return numbers
 
     def test_brief_clock_jump_of_45_days_changes_nothing(self):
-        """Expects that no data is deleted, late, or rejected, and that no new boot starts. The jump lasts until retention has observed it; retention
-        reads the clock every 10 s."""
+        """Expects that no data is deleted, late, or rejected, and that no new boot starts. The jump lasts until retention, which reads the clock
+        every 10 s, has detected it."""
         self.start()
         self.train()
         self.wait_for_samples(2000)

@@ -228,7 +228,7 @@ class Tenants(unittest.TestCase):
                                "--data-dir", os.path.join(self.work, "data"), *flags)
 
     def refused(self, reason):
-        """Returns the number of times that the collector has refused clients of regular users for this reason."""
+        """Returns how many times the collector has refused regular users' clients for this reason."""
         name = r'pitwall_collector_clients_refused_total\{(?=[^}]*owner="user")(?=[^}]*reason="%s")[^}]*\}' % reason
         from harness import fetch
         import re

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Attacks on the history and its HTTP server: a lost catalog, a FIFO in place of a segment, a query whose labels exhaust memory, queries that occupy
-all threads, and clients that abandon their requests. Each attack has its own limit. usage: attacks_test.py PITWALL"""
+all threads, and clients that abandon their requests. usage: attacks_test.py PITWALL"""
 import contextlib
 import json
 import os
@@ -32,7 +32,7 @@ class Attacks(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        """Creates a log of 25 minutes and the history that insights builds from the log. Each test gets a copy."""
+        """Creates a 25-minute log, and the history that insights builds from it. Each test gets a copy."""
         cls.base = tempfile.TemporaryDirectory()
         cls.original = os.path.join(cls.base.name, "original")
         subprocess.run([cls.binary, "loadgen", "--data-dir", cls.original, "--duration", "1500s", "--start", str(BEGIN), "--ticks", "--ranks", "2",

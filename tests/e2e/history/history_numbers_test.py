@@ -291,7 +291,7 @@ class Live(Numbers, unittest.TestCase):
         ended = harness.wait_for("the job's end", lambda: [
             j for j in json.loads(harness.fetch(base)[1])["jobs"] if j["state"] == "ended" and j["ranks"] == 2])
         cls.api = Api(cls.service, ended[0]["id"])
-        # The test waits until the whole log is on disk. No batch of the job follows its end.
+        # Waits until the whole log is on disk. The job has no batches after its end.
         def whole():
             cls.raw = raw_log.read(os.path.join(data, "log"))[ended[0]["id"]]
             return cls.api("/job")["samples"] == sum(map(len, cls.raw.series.values()))

@@ -51,7 +51,7 @@ groups:
 """
 
 
-# Expressions that are not allowed in live rules. No sample is at a fixed time used in them or at the edge of a range.
+# Expressions that are not allowed in live rules. No sample coincides with a fixed time used in them or with the edge of a range.
 OTHER_TIMES = [
     "load offset -5m > 8",
     "avg_over_time(load[95s] offset -100s) > 6",
@@ -181,7 +181,7 @@ class OpenMetricsBacktest(unittest.TestCase):
         print("promtool checked %d alert states of %d events" % (ticks, len(got)), file=sys.stderr)
 
     def test_events_match_after_prometheus_tsdb_round_trip(self):
-        """Stores our file in a real Prometheus database. A dump of the database must lead to bit-identical events."""
+        """Stores our file in a real Prometheus database. A dump of the database must produce bit-identical events."""
         data = Data(400)
         rules = self.file("rules.yaml", RULES)
         original = self.file("run.om", data.openmetrics(BASE))
@@ -287,7 +287,7 @@ class OpenMetricsBacktest(unittest.TestCase):
         path = self.file("library.om", text)
         parsed = [json.loads(line) for line in subprocess.run([PYTHON, script, "--parsed", path], capture_output=True,
                                                               check=True, text=True).stdout.splitlines()]
-        # One rule per name covers all of its series. The last sample of all series is at +60.125 s.
+        # One rule per name covers all of its series. The newest sample across all series is at +60.125 s.
         names = sorted({name for name, *_ in parsed})
         rules = self.file("all.yaml", "groups:\n- name: g\n  interval: 1s\n  rules:\n" + "".join(
             '  - {alert: "%s", expr: "%s"}\n' % (name, name) for name in names))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Evaluates data from `pitwall loadgen`: each planted fault must lead to the issues that its JSON line lists. A healthy job must not lead to issues,
+"""Evaluates data from `pitwall loadgen`: each planted fault must raise the issues that its JSON line lists. A healthy job must not raise any issues,
 even if its batches are late, duplicated, reordered, or dropped.
 
 loadgen_test.py BINARY

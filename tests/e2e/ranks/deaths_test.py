@@ -20,7 +20,7 @@ BINARY = NVML = None
 SOON = 3   # maximum number of seconds until a death is reported
 SLACK = 2  # additional seconds for a slow test machine
 
-# Script of a rank that ends in the requested way.
+# Script for a rank that ends in the requested way.
 RANK = """
 import os, signal, sys, time
 sys.path.insert(0, sys.argv[1])
@@ -38,7 +38,7 @@ for _ in pitwall.steps(range(100000)):
         break
 """
 
-# Launcher that starts the ranks and writes their PIDs. With "kills", it behaves like an elastic agent. After a rank has failed, it ends the other
+# Launcher that starts the ranks and writes their PIDs. With "kills", it behaves like an elastic agent: after a rank fails, it terminates the other
 # ranks and then exits.
 LAUNCHER = """
 import os, signal, subprocess, sys, time

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Tests how ranks end in live runs with pack:default. Each way of ending a process, combined with each way of starting it, must lead to the correct
-issue and end detail.
+"""Tests how ranks end in live runs with pack:default. Each combination of a way to start a process and a way to end it must produce the correct issue
+and end detail.
 
 end_routes_test.py BINARY
 """
@@ -19,7 +19,7 @@ BINARY = None
 AT_ONCE = 4    # maximum number of concurrent jobs
 ENDS_S = 100   # maximum seconds until a job's end; a failed job waits one minute for a restart
 
-# Script of a rank with 20 steps: RANK.py LAUNCHER END. LAUNCHER is "plain" or a start method of multiprocessing.
+# Script for a rank with 20 steps: RANK.py LAUNCHER END. LAUNCHER is "plain" or a start method of multiprocessing.
 RANK = """
 import atexit, multiprocessing, os, signal, sys, time
 from multiprocessing import util

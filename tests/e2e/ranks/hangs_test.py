@@ -143,7 +143,7 @@ class Hangs(unittest.TestCase):
         wait_for("the ranks", lambda: cls.pitwall.metric("pitwall_collector_clients") == sum(map(len, cls.ranks.values())))
         for job in cls.JOBS:
             wait_for("the attempt of " + job, lambda: cls.events("io.pitwall.job.changed", job, job_change="attempt_began"))
-        # The first steps wait for ranks that are still starting, so they must not count in the 99th percentile.
+        # The first steps wait for ranks that are still starting, so they must not count toward the 99th percentile.
         wait_for("a hundred steps", lambda: all(len(cls.steps(job, rank)) > 105 for job in cls.JOBS for rank in range(cls.JOBS[job][0])))
         cls.sent = time.monotonic()
         for job, (_, (rank, number)) in cls.JOBS.items():

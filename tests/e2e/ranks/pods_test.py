@@ -128,7 +128,7 @@ class Pods(unittest.TestCase):
                 if i["labels"]["category"] != "bottleneck"]
 
     def end_rank(self, number, code, reason, metadata=None, status=None, faults=()):
-        """Ends the rank with a signal and sets the given status of its container. The server returns the faults before it returns the status."""
+        """Sets the status of the rank's container, and ends the rank with a signal. The server returns the faults before it returns the status."""
         now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         self.server.faults = list(faults)
         self.server.pods[self.pod] = {
@@ -175,7 +175,7 @@ class Pods(unittest.TestCase):
         self.expect_issues(("RankDied", "signal 9"))
 
     def test_pod_owner_becomes_job_reference(self):
-        """Starts another Pitwall that resolves owners, and reads the job's object from its API."""
+        """Starts a second Pitwall process that resolves owners, and reads the job's object from its API."""
         owner = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "name": "llm", "uid": str(uuid.uuid4()), "controller": True}
         self.server.pods[self.pod] = {"metadata": {"name": "llm-worker-0", "namespace": "research", "uid": self.pod, "ownerReferences": [owner]},
                                       "spec": {"nodeName": "n1"}, "status": {"phase": "Running"}}

@@ -121,7 +121,7 @@ class Standalone(unittest.TestCase):
         first, part = self.watch("--from-start")
         training = train(self.socket, 150, nan_from=120)
         wait_for("three events", lambda: sum(kind == "event" for kind, _ in part) >= 3)
-        # The watch resumes with the token after the last complete batch. Later events are resent.
+        # The watch resumes from the token that follows the last complete batch. Later events are resent.
         wait_for("a token", lambda: any(kind == "token" for kind, _ in part))
         self.cut(first)
         last_token = max(i for i, (kind, _) in enumerate(part) if kind == "token")

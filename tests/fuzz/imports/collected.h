@@ -1,5 +1,5 @@
-// Collected results of a reader, for comparison with its results for the same bytes in pieces of a
-// different size.
+// Results collected from a reader, for comparison with its results for the same bytes in pieces of
+// a different size.
 #pragma once
 
 #include <bit>

@@ -1,4 +1,5 @@
-// Fuzzes a mapping, a NUL, and a training log. Input without a NUL is a log with a fixed mapping.
+// Fuzzes the import of training logs. The input is a mapping, a NUL, and a log. Input without a NUL
+// is a log with a fixed mapping.
 #include "services/codec/imports/table_reader.h"
 #include "tests/fuzz/imports/collected.h"
 

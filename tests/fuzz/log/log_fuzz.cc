@@ -129,7 +129,7 @@ void ReadJournal(std::string_view bytes) {
     PITWALL_CHECK(scanned.from >= last && scanned.to > scanned.from);
     PITWALL_CHECK(scanned.to <= static_cast<int64_t>(bytes.size()));
     last = scanned.to;
-    // Parsed content can be written and then parsed to the same content.
+    // Parsed content must survive encoding and decoding.
     std::string again;
     PITWALL_CHECK(EncodeFrame(scanned.frame, &again).ok());
     size_t size = 0;

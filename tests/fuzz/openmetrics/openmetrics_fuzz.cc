@@ -1,4 +1,4 @@
-// Fuzzes a sample file in either dialect. The result must be an error with file name and line, or
+// Fuzzes a sample file in either dialect. The result must be an error with a file name and line, or
 // samples. The result must be the same for any piece size, and samples written in one notation must
 // parse to the same samples.
 #include <bit>

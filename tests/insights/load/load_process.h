@@ -73,7 +73,7 @@ class RecordWriter final : public loadgen::LoadSink {
       event.job_change = change;
       event.end_detail = begins ? EndDetail::kNone : EndDetail::kCompleted;
       event.id = MakeEventId(event);
-      // If the pipe is closed, the next record fails, so this error is ignored.
+      // Ignores the error: if the pipe is closed, the next record fails too.
       (void)Put(Head::Topic::kIssues, last_ns_, job, cloudevents::EncodeCloudEvent(event));
       ++event.sequence;
     }

@@ -1,6 +1,6 @@
 # Kinds of training runs with current versions of PyTorch, Lightning, Hugging Face, Accelerate, XGBoost, and a notebook, with all packs. Each fault
-# must be reported by name and cause, and nothing else. Then measures the event rates of healthy jobs with up to 64 ranks, and pairs of faults with
-# all packs. A kind that passed with this binary is not rerun. Takes about 30 minutes on two idle cores.
+# must be reported by name and cause, without any other issue. Then measures the event rates of healthy jobs with up to 64 ranks, and pairs of faults
+# with all packs. A kind that passed with this binary is not rerun. Takes about 30 minutes on two idle cores.
 . "$(dirname "$0")/../parts/stage.sh"
 pythons=$(bash tests/stages/parts/torch.sh)
 log=build/test-logs/kinds.txt

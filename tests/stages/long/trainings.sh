@@ -1,5 +1,5 @@
-# Real training runs with Debian's PyTorch and the shipped packs. Each fault must be reported by name, and nothing else. Then tests hangs with longer
-# steps and a full minute of evaluation, and tests idle processes. Takes about eleven minutes; nothing else should run at the same time.
+# Real training runs with Debian's PyTorch and the shipped packs. Each fault must be reported by name, without any other issue. Then tests hangs with
+# longer steps and a full minute of evaluation, and tests idle processes. Takes about eleven minutes; nothing else should run at the same time.
 . "$(dirname "$0")/../parts/stage.sh"
 pythons=$(bash tests/stages/parts/torch.sh)
 python=${pythons%%$'\n'*}  # Debian's

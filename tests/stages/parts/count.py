@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """count.py CTEST_JUNIT GTEST_DIR: prints "<passed> <failed>" over the test cases of a ctest run.
 
-A ctest counts each of its cases if its GoogleTest binary wrote an XML file or if it uses Python's unittest. Any other ctest counts as one case.
-Skipped cases do not count; their number goes to stderr. Names of failed cases go to stderr as "FAILED: <name>".
+Each case of a ctest counts separately if its GoogleTest binary wrote an XML file or if it uses Python's unittest. Any other ctest counts as one case. Skipped
+cases do not count; their number goes to stderr. Names of failed cases go to stderr as "FAILED: <name>".
 """
 import glob
 import os

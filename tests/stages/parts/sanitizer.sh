@@ -1,4 +1,4 @@
-# sanitizer.sh PRESET [PATTERN…]: tests the modules below the adapters with a sanitizer. Patterns (shell patterns of ctest names) select tests.
+# sanitizer.sh PRESET [PATTERN…]: tests the modules below the adapters with a sanitizer. PATTERN: shell pattern that selects tests by ctest name.
 . "$(dirname "$0")/stage.sh"
 preset=$1
 shift

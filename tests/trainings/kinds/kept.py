@@ -51,7 +51,7 @@ def events_of(pitwall, data, which):
 
 
 def parse(lines, until=NEVER):
-    """Returns [(last word of the type, data, Unix seconds)] for the issue and job events until the given time."""
+    """Returns [(last word of the type, data, Unix seconds)] for the issue and job events up to the given time."""
     events = []
     for line in lines:
         event = json.loads(line)
@@ -68,7 +68,7 @@ def replay(pitwall, name, which, until=NEVER):
 
 
 def shrink(pitwall, source, target, until):
-    """Writes the recording until the given time, without spans. Raises an error if the recording is too large, or if its replay produces different
+    """Writes the recording up to the given time, without spans. Raises an error if the recording is too large, or if its replay produces different
     events."""
     with tempfile.TemporaryDirectory(prefix="pitwall-shrink-") as folder:
         whole, small = os.path.join(folder, "whole"), os.path.join(folder, "small")

@@ -1,4 +1,4 @@
-"""Launcher of plain ranks: launch_plain.py WORLD SCRIPT. One second after a rank has failed, it ends the others, as an elastic agent does."""
+"""Launcher for plain ranks: launch_plain.py WORLD SCRIPT. One second after a rank has failed, it terminates the others, as an elastic agent does."""
 import os
 import subprocess
 import sys

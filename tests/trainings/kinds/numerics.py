@@ -1,7 +1,7 @@
 """Numerics for the steps of a toy training run. Each function in KINDS builds a model and returns a function that runs one step.
 
-rank, world: the rank and world size of this process; with several ranks, the model is wrapped in DistributedDataParallel. pace: seconds that a step
-sleeps.
+rank, world: the rank and world size of this process; with several ranks, the model is wrapped in DistributedDataParallel. pace: sleep time per step
+in seconds.
 """
 import math
 import time

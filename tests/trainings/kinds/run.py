@@ -5,7 +5,7 @@ run.py PITWALL PYTHON [--kinds PATTERN…] [--jobs N] [--results DIR] [--again] 
 
 PYTHON: the last interpreter that tests/stages/parts/torch.sh prints. The results are kept in DIR (build/kinds); a kind that passed with this binary
 is not rerun. --keep: stores the recording of each kind that does not have one yet. The exit code is 1 if a kind failed, unless the kind is known to
-be wrong.
+fail.
 """
 import argparse
 import concurrent.futures
@@ -172,7 +172,7 @@ def passed_before(options, made):
 
 
 def run_one(options, made):
-    """Runs one kind. Returns (true if the kind passed or is known to be wrong, the line to print)."""
+    """Runs one kind. Returns (true if the kind passed or is known to fail, the line to print)."""
     try:
         result = Run(options, made).run()
     except Exception as error:
