@@ -10,7 +10,6 @@ namespace pitwall::check {
 namespace {
 
 using lang::BinaryExpr;
-using lang::BinaryOp;
 using lang::Expr;
 
 constexpr size_t kMaxBounds = 32;
@@ -55,7 +54,7 @@ void AddBounds(const ExprContext& context, const Expr& root, std::vector<Bound>*
     if (binary->op == BinaryOp::kAnd && default_matching) AddBounds(context, *binary->right, out);
     return;
   }
-  if (!lang::IsComparison(binary->op) || binary->return_bool || binary->op == BinaryOp::kNe) return;
+  if (!IsComparison(binary->op) || binary->return_bool || binary->op == BinaryOp::kNe) return;
   const std::optional<double> right = NumberOf(context, *binary->right);
   const std::optional<double> left = NumberOf(context, *binary->left);
   if (right && !left) {

@@ -10,7 +10,6 @@
 namespace pitwall::check {
 namespace {
 
-using lang::BinaryOp;
 using lang::Expr;
 
 bool IsIn(const std::vector<std::string>& list, std::string_view name) {
@@ -54,10 +53,10 @@ LabelFlow OfAbsent(const Expr& argument) {
 LabelFlow OfAggregate(const ExprContext& context, const lang::AggregateExpr& aggregate) {
   LabelFlow inner = LabelsOf(context, *aggregate.expr);
   switch (aggregate.op) {
-    case lang::AggregateOp::kTopk:
-    case lang::AggregateOp::kBottomk:
-    case lang::AggregateOp::kLimitk:
-    case lang::AggregateOp::kLimitRatio:
+    case AggregateOp::kTopk:
+    case AggregateOp::kBottomk:
+    case AggregateOp::kLimitk:
+    case AggregateOp::kLimitRatio:
       return inner;
     default:
       break;
@@ -73,7 +72,7 @@ LabelFlow OfAggregate(const ExprContext& context, const lang::AggregateExpr& agg
       out.Add(label);
     }
   }
-  if (aggregate.op == lang::AggregateOp::kCountValues && aggregate.parameter != nullptr) {
+  if (aggregate.op == AggregateOp::kCountValues && aggregate.parameter != nullptr) {
     if (const auto* label = lang::Unwrap(*aggregate.parameter).As<lang::StringExpr>())
       out.Add(label->value);
   }
@@ -135,7 +134,7 @@ LabelFlow OfBinary(const ExprContext& context, const lang::BinaryExpr& binary) {
     }
     return out;
   }
-  if (lang::IsSetOp(binary.op)) return left;
+  if (IsSetOp(binary.op)) return left;
   const lang::VectorMatching& matching = binary.matching;
   if (matching.group != lang::GroupSide::kNone) {
     LabelFlow many = matching.group == lang::GroupSide::kLeft ? std::move(left) : std::move(right);

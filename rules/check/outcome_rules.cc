@@ -18,7 +18,6 @@ namespace pitwall::check {
 namespace {
 
 using lang::BinaryExpr;
-using lang::BinaryOp;
 using lang::Expr;
 
 // Ratios are computed from clocks, so values can slightly exceed 1.
@@ -224,7 +223,7 @@ class OutcomeChecker {
     Outcome out;
     out.measured = left.measured || right.measured;
     out.parameter = left.parameter || right.parameter;
-    if (lang::IsSetOp(binary.op)) return SetOperator(binary, left, right, out);
+    if (IsSetOp(binary.op)) return SetOperator(binary, left, right, out);
     out.never = left.never || right.never;
     // Two vectors that always exist may still have no matching elements.
     out.ever = left.ever && right.ever && !(left_vector && right_vector);
@@ -236,7 +235,7 @@ class OutcomeChecker {
                                                " match only where labels are missing: ", why)});
       }
     }
-    if (!lang::IsComparison(binary.op)) {
+    if (!IsComparison(binary.op)) {
       out.range = Arithmetic(binary.op, left.range, right.range);
       return out;
     }
@@ -343,7 +342,7 @@ bool FiltersElements(const Expr& root) {
   lang::Visit(root, [&](const Expr& expr) {
     if (const auto* binary = expr.As<BinaryExpr>()) {
       out = out || binary->op == BinaryOp::kAnd || binary->op == BinaryOp::kUnless ||
-            (lang::IsComparison(binary->op) && !binary->return_bool);
+            (IsComparison(binary->op) && !binary->return_bool);
     }
     const auto* call = expr.As<lang::CallExpr>();
     out = out || (call != nullptr && StartsWith(call->function, "absent"));
@@ -355,7 +354,7 @@ bool FiltersElements(const Expr& root) {
 std::string FiresForAll(const ExprContext& context, const Expr& root) {
   const Expr& expr = lang::Unwrap(root);
   const auto* binary = expr.As<BinaryExpr>();
-  if (binary == nullptr || !lang::IsComparison(binary->op)) return {};
+  if (binary == nullptr || !IsComparison(binary->op)) return {};
   if (binary->return_bool) {
     return "bool makes this 0 or 1 instead of leaving elements out, so the alert fires for every "
            "series that exists: remove bool";

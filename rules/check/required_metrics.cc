@@ -11,7 +11,6 @@ namespace pitwall::check {
 namespace {
 
 using Names = std::vector<std::string>;  // sorted and unique
-using lang::BinaryOp;
 using lang::Expr;
 
 // Returns true for series that the engine emits for alerts and sources only while an issue exists.

@@ -13,7 +13,6 @@
 namespace pitwall::check {
 namespace {
 
-using lang::BinaryOp;
 using lang::Expr;
 
 void NotYet(const ExprContext& context, lang::Span span, std::string_view what) {

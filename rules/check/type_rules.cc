@@ -82,7 +82,7 @@ class TypeChecker {
   void CheckNode(const Expr&, const lang::AggregateExpr& aggregate) {
     if (aggregate.parameter != nullptr) {
       Expect(*aggregate.parameter,
-             aggregate.op == lang::AggregateOp::kCountValues ? Type::kString : Type::kScalar,
+             aggregate.op == AggregateOp::kCountValues ? Type::kString : Type::kScalar,
              "aggregation parameter");
     }
     Expect(*aggregate.expr, Type::kVector, "aggregation expression");
@@ -135,10 +135,10 @@ class TypeChecker {
     const bool vectors = left == Type::kVector && right == Type::kVector;
     const bool scalars = left == Type::kScalar && right == Type::kScalar;
     const lang::VectorMatching& matching = binary.matching;
-    if (binary.return_bool && !lang::IsComparison(binary.op)) {
+    if (binary.return_bool && !IsComparison(binary.op)) {
       Error(binary.op_span, "bool modifier can only be used on comparison operators");
     }
-    if (lang::IsComparison(binary.op) && scalars && !binary.return_bool) {
+    if (IsComparison(binary.op) && scalars && !binary.return_bool) {
       Error(binary.op_span, "comparisons between scalars must use BOOL modifier");
     }
     for (const std::string& label : matching.labels) {
@@ -148,7 +148,7 @@ class TypeChecker {
               Cat("label ", Quote(label), " must not occur in ON and GROUP clause at once"));
       }
     }
-    if (lang::IsSetOp(binary.op)) {
+    if (IsSetOp(binary.op)) {
       if (!vectors) {
         Error(binary.op_span, Cat("set operator ", op, " not allowed in binary scalar expression"));
         return;

@@ -4,7 +4,6 @@
 
 namespace pitwall::check {
 
-using lang::BinaryOp;
 using lang::Expr;
 using lang::ExprKind;
 
@@ -105,7 +104,7 @@ std::optional<double> ConstantValue(const Expr& expr) {
     }
     case ExprKind::kBinary: {
       const auto* binary = expr.As<lang::BinaryExpr>();
-      if (lang::IsSetOp(binary->op) || binary->op == BinaryOp::kTrimUpper ||
+      if (IsSetOp(binary->op) || binary->op == BinaryOp::kTrimUpper ||
           binary->op == BinaryOp::kTrimLower) {
         return std::nullopt;
       }

@@ -10,7 +10,6 @@
 namespace pitwall::check {
 namespace {
 
-using lang::BinaryOp;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
@@ -186,17 +185,17 @@ ValueRange RangeOfCall(const lang::CallExpr& call, std::span<const ValueRange> a
 
 ValueRange RangeOfAggregate(const lang::AggregateExpr& aggregate, const ValueRange& inner) {
   switch (aggregate.op) {
-    case lang::AggregateOp::kCount:
-    case lang::AggregateOp::kCountValues:
+    case AggregateOp::kCount:
+    case AggregateOp::kCountValues:
       return ValueRange::AtLeast(1);
-    case lang::AggregateOp::kGroup:
+    case AggregateOp::kGroup:
       return ValueRange::Point(1);
-    case lang::AggregateOp::kStddev:
-    case lang::AggregateOp::kStdvar:
+    case AggregateOp::kStddev:
+    case AggregateOp::kStdvar:
       return ValueRange::AtLeast(0);
-    case lang::AggregateOp::kSum:
+    case AggregateOp::kSum:
       return SumOf(inner);
-    case lang::AggregateOp::kQuantile:
+    case AggregateOp::kQuantile:
       return {};
     default:
       return inner;

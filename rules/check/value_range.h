@@ -35,16 +35,16 @@ ValueRange Hull(const ValueRange& a, const ValueRange& b);
 bool Contains(const ValueRange& outer, const ValueRange& inner);
 // Returns the range of x for which `x op bound` is true for some value in `bound`. For !=, returns
 // all numbers.
-ValueRange Allowed(lang::BinaryOp op, const ValueRange& bound);
+ValueRange Allowed(BinaryOp op, const ValueRange& bound);
 // These functions return true if `left op right` is always false or always true, respectively, for
 // all values of both sides.
-bool NeverTrue(lang::BinaryOp op, const ValueRange& left, const ValueRange& right);
-bool AlwaysTrue(lang::BinaryOp op, const ValueRange& left, const ValueRange& right);
+bool NeverTrue(BinaryOp op, const ValueRange& left, const ValueRange& right);
+bool AlwaysTrue(BinaryOp op, const ValueRange& left, const ValueRange& right);
 
 ValueRange Negate(const ValueRange& range);
 // Returns the result range of an arithmetic operator (+ - * / %), or all numbers if no tighter
 // range is known.
-ValueRange Arithmetic(lang::BinaryOp op, const ValueRange& left, const ValueRange& right);
+ValueRange Arithmetic(BinaryOp op, const ValueRange& left, const ValueRange& right);
 // Returns the range of a function's result. `arguments` are the ranges of its arguments, in order.
 ValueRange RangeOfCall(const lang::CallExpr& call, std::span<const ValueRange> arguments);
 ValueRange RangeOfAggregate(const lang::AggregateExpr& aggregate, const ValueRange& inner);

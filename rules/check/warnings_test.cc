@@ -332,7 +332,6 @@ TEST(Warnings, ReportsLabelsRemovedByAggregation) {
 }
 
 TEST(ValueRange, ArithmeticIsSound) {
-  using lang::BinaryOp;
   const ValueRange ratio{0, 1, false, false};
   const ValueRange any;
   const auto text = [](const ValueRange& range) { return RangeText(range); };

@@ -12,8 +12,6 @@ namespace {
 TEST(Allocation, SteadyStateDoesNotAllocate) {
   if (!kCountsAllocations) GTEST_SKIP() << "a sanitizer counts for itself";
   ProgramBuilder b;
-  using plan::AggregateOp;
-  using plan::BinaryOp;
   const auto a = b.Metric("a");
   const auto c = b.Metric("c");
   const auto both = b.Metric("a|c", false);  // equal labels except the name, with gaps

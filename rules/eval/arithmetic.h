@@ -53,21 +53,21 @@ struct LeOf {
 
 // Calls `f` with the functor for an arithmetic operator.
 template <typename F>
-void WithArithmetic(plan::BinaryOp op, F&& f) {
+void WithArithmetic(BinaryOp op, F&& f) {
   switch (op) {
-    case plan::BinaryOp::kAdd:
+    case BinaryOp::kAdd:
       return f(AddOf{});
-    case plan::BinaryOp::kSub:
+    case BinaryOp::kSub:
       return f(SubOf{});
-    case plan::BinaryOp::kMul:
+    case BinaryOp::kMul:
       return f(MulOf{});
-    case plan::BinaryOp::kDiv:
+    case BinaryOp::kDiv:
       return f(DivOf{});
-    case plan::BinaryOp::kMod:
+    case BinaryOp::kMod:
       return f(ModOf{});
-    case plan::BinaryOp::kPow:
+    case BinaryOp::kPow:
       return f(PowOf{});
-    case plan::BinaryOp::kAtan2:
+    case BinaryOp::kAtan2:
       return f(Atan2Of{});
     default:
       return;
@@ -75,19 +75,19 @@ void WithArithmetic(plan::BinaryOp op, F&& f) {
 }
 // Calls `f` with the functor for a comparison.
 template <typename F>
-void WithComparison(plan::BinaryOp op, F&& f) {
+void WithComparison(BinaryOp op, F&& f) {
   switch (op) {
-    case plan::BinaryOp::kEq:
+    case BinaryOp::kEq:
       return f(EqOf{});
-    case plan::BinaryOp::kNe:
+    case BinaryOp::kNe:
       return f(NeOf{});
-    case plan::BinaryOp::kGt:
+    case BinaryOp::kGt:
       return f(GtOf{});
-    case plan::BinaryOp::kLt:
+    case BinaryOp::kLt:
       return f(LtOf{});
-    case plan::BinaryOp::kGe:
+    case BinaryOp::kGe:
       return f(GeOf{});
-    case plan::BinaryOp::kLe:
+    case BinaryOp::kLe:
       return f(LeOf{});
     default:
       return;
@@ -95,9 +95,9 @@ void WithComparison(plan::BinaryOp op, F&& f) {
 }
 
 // Returns `a op b` for two scalars. Comparisons return 0 or 1.
-inline double Apply(plan::BinaryOp op, double a, double b) {
+inline double Apply(BinaryOp op, double a, double b) {
   double result = 0;
-  if (plan::IsComparison(op)) {
+  if (IsComparison(op)) {
     WithComparison(op, [&](auto f) { result = f(a, b) ? 1 : 0; });
   } else {
     WithArithmetic(op, [&](auto f) { result = f(a, b); });

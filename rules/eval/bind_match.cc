@@ -45,7 +45,7 @@ MatchBinder::MatchBinder(const plan::BinaryOperation& binary, LabelTable* table)
     : matching_(binary.matching) {
   const plan::Matching& m = binary.matching;
   signature_ = table->AddTransform(m.on, m.on ? m.labels : WithMetadata(m.labels));
-  const bool drop_name = binary.return_bool || !plan::IsComparison(binary.op);
+  const bool drop_name = binary.return_bool || !IsComparison(binary.op);
   if (m.cardinality == plan::Cardinality::kOneToOne) {
     rename_ = true;
     std::vector<std::string> names = m.labels;

@@ -26,7 +26,7 @@ bool ComputesLabels(const plan::DomainPlan& domain, const plan::Node& node) {
   if (const auto* binary = node.As<plan::BinaryOperation>())
     return !binary->matching.include.empty();
   if (const auto* aggregation = node.As<plan::Aggregation>())
-    return aggregation->op == plan::AggregateOp::kCountValues;
+    return aggregation->op == AggregateOp::kCountValues;
   const auto* call = node.As<plan::FunctionCall>();
   return call != nullptr && (call->function == plan::FunctionId::kLabelReplace ||
                              call->function == plan::FunctionId::kLabelJoin ||
@@ -51,15 +51,14 @@ class OperatorMaker {
     if (node_.type != ValueType::kVector) return MakeScalar(binary);
     if (IsVector(0) && IsVector(1)) return MakeMatch(binary, table_);
     const size_t vector = IsVector(0) ? 0 : 1;
-    if (plan::IsComparison(binary.op) && !binary.return_bool) return MakeFilter(binary, vector);
+    if (IsComparison(binary.op) && !binary.return_bool) return MakeFilter(binary, vector);
     return MakeMap(node_, vector);
   }
   Result operator()(const plan::SetOperation& set) const { return MakeSetOp(set, table_); }
   Result operator()(const plan::Aggregation& aggregation) const {
-    if (aggregation.op == plan::AggregateOp::kCountValues)
-      return MakeCountValues(aggregation, table_);
-    return aggregation.op >= plan::AggregateOp::kTopk ? MakeSelect(aggregation, table_)
-                                                      : MakeAggregate(aggregation, table_);
+    if (aggregation.op == AggregateOp::kCountValues) return MakeCountValues(aggregation, table_);
+    return aggregation.op >= AggregateOp::kTopk ? MakeSelect(aggregation, table_)
+                                                : MakeAggregate(aggregation, table_);
   }
   Result operator()(const plan::FunctionCall& call) const {
     switch (call.function) {

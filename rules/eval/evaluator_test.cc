@@ -14,8 +14,6 @@
 namespace pitwall::eval {
 namespace {
 
-using plan::AggregateOp;
-using plan::BinaryOp;
 using plan::Cardinality;
 using plan::FunctionId;
 using plan::Matching;

@@ -16,8 +16,6 @@
 namespace pitwall::eval {
 namespace {
 
-using plan::AggregateOp;
-using plan::BinaryOp;
 using plan::Cardinality;
 using plan::FunctionId;
 using plan::Matching;
@@ -194,7 +192,7 @@ class Naive {
     const Elements& r = in[1];
     const bool l_scalar = domain_.nodes[n.inputs[0].index()].type == ValueType::kScalar;
     const bool r_scalar = domain_.nodes[n.inputs[1].index()].type == ValueType::kScalar;
-    const bool compare = plan::IsComparison(binary.op);
+    const bool compare = IsComparison(binary.op);
     if (l_scalar && r_scalar) return {{Labels(), Apply(binary.op, l[0].second, r[0].second)}};
     Elements out;
     if (l_scalar || r_scalar) {
@@ -295,7 +293,7 @@ class RandomProgram {
   }
   void Grow() {
     const auto op = static_cast<BinaryOp>(Pick(13));
-    const bool return_bool = plan::IsComparison(op) && Pick(3) == 0;
+    const bool return_bool = IsComparison(op) && Pick(3) == 0;
     switch (Pick(9)) {
       case 0:
         vectors_.push_back(b.Binary(op, Vector(), Scalar(), {}, return_bool));

@@ -9,9 +9,9 @@ std::string_view OpText(BinaryOp op) {
 }
 
 std::string_view OpText(AggregateOp op) {
-  constexpr std::string_view kTexts[] = {"sum",     "avg",          "min",    "max",        "count",
-                                         "group",   "stddev",       "stdvar", "quantile",   "topk",
-                                         "bottomk", "count_values", "limitk", "limit_ratio"};
+  constexpr std::string_view kTexts[] = {"sum",     "avg",    "min",         "max",         "count",
+                                         "group",   "stddev", "stdvar",      "quantile",    "topk",
+                                         "bottomk", "limitk", "limit_ratio", "count_values"};
   return kTexts[static_cast<size_t>(op)];
 }
 

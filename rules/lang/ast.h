@@ -16,52 +16,14 @@
 
 #include "rules/lang/source.h"
 #include "services/model/matcher.h"
+#include "services/model/operators.h"
 
 namespace pitwall::lang {
 
 struct Expr;
 using ExprPtr = std::unique_ptr<Expr>;
 
-enum class BinaryOp {
-  kAdd,
-  kSub,
-  kMul,
-  kDiv,
-  kMod,
-  kPow,
-  kAtan2,
-  kEq,
-  kNe,
-  kGt,
-  kLt,
-  kGe,
-  kLe,
-  kTrimUpper,
-  kTrimLower,  // </ and >/ on native histograms
-  kAnd,
-  kOr,
-  kUnless,
-};
 std::string_view OpText(BinaryOp op);
-inline bool IsComparison(BinaryOp op) { return op >= BinaryOp::kEq && op <= BinaryOp::kLe; }
-inline bool IsSetOp(BinaryOp op) { return op >= BinaryOp::kAnd; }
-
-enum class AggregateOp {
-  kSum,
-  kAvg,
-  kMin,
-  kMax,
-  kCount,
-  kGroup,
-  kStddev,
-  kStdvar,
-  kQuantile,
-  kTopk,
-  kBottomk,
-  kCountValues,
-  kLimitk,
-  kLimitRatio,
-};
 std::string_view OpText(AggregateOp op);
 bool TakesParameter(AggregateOp op);
 

@@ -64,7 +64,7 @@ std::optional<Operator> FindOperator(const Token& token) {
 
 std::optional<AggregateOp> FindAggregate(std::string_view word) {
   const std::string lower = Lower(word);
-  for (int i = 0; i <= static_cast<int>(AggregateOp::kLimitRatio); ++i) {
+  for (int i = 0; i <= static_cast<int>(AggregateOp::kCountValues); ++i) {
     const auto op = static_cast<AggregateOp>(i);
     if (OpText(op) == lower) return op;
   }

@@ -68,7 +68,7 @@ lang::ExprPtr Difference(lang::ExprPtr left, double right) {
   auto inner = std::make_unique<Expr>();
   inner->node = lang::ParenExpr{std::move(left)};
   lang::BinaryExpr binary;
-  binary.op = lang::BinaryOp::kSub;
+  binary.op = BinaryOp::kSub;
   binary.left = std::move(inner);
   binary.right = Number(right);
   auto expr = std::make_unique<Expr>();

@@ -69,7 +69,7 @@ void Add(Expr* expr, double seconds) {
   right->span = expr->span;
   right->node = lang::NumberExpr{std::fabs(seconds), false};
   lang::BinaryExpr sum;
-  sum.op = seconds < 0 ? lang::BinaryOp::kSub : lang::BinaryOp::kAdd;
+  sum.op = seconds < 0 ? BinaryOp::kSub : BinaryOp::kAdd;
   sum.left = std::move(left);
   sum.right = std::move(right);
   auto inner = std::make_unique<Expr>();

@@ -73,7 +73,7 @@ void SortSelection(const lang::AggregateExpr& aggregate, std::vector<QueryElemen
   }
   elements->clear();
   for (std::vector<QueryElement>& group : members) {
-    SortByValue(aggregate.op == lang::AggregateOp::kTopk, &group);
+    SortByValue(aggregate.op == AggregateOp::kTopk, &group);
     for (QueryElement& element : group) elements->push_back(std::move(element));
   }
 }
@@ -96,7 +96,7 @@ bool NaturallyBefore(std::string_view a, std::string_view b) {
 void OrderForDisplay(const lang::Expr& root, std::vector<QueryElement>* elements) {
   const lang::Expr& expr = lang::Unwrap(root);
   if (const auto* aggregate = expr.As<lang::AggregateExpr>()) {
-    if (aggregate->op == lang::AggregateOp::kTopk || aggregate->op == lang::AggregateOp::kBottomk)
+    if (aggregate->op == AggregateOp::kTopk || aggregate->op == AggregateOp::kBottomk)
       SortSelection(*aggregate, elements);
     return;
   }

@@ -76,7 +76,7 @@ class MapOp : public Operator {
     const size_t n = values_.size();
     if (binary_ != nullptr) {
       const double s = inputs[1 - vector_]->scalar();
-      if (plan::IsComparison(binary_->op)) {  // comparison with bool
+      if (IsComparison(binary_->op)) {  // comparison with bool
         return WithComparison(binary_->op, [&](auto f) {
           vector_ == 0 ? Loop(from, to, n, [f, s](double v) { return f(v, s) ? 1.0 : 0.0; })
                        : Loop(from, to, n, [f, s](double v) { return f(s, v) ? 1.0 : 0.0; });
@@ -136,7 +136,7 @@ class FilterOp : public Operator {
   size_t MemoryBytes() const override { return present_.capacity(); }
 
  private:
-  const plan::BinaryOp op_;
+  const BinaryOp op_;
   const size_t vector_;
   std::vector<uint8_t> present_;
 };

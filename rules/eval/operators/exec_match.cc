@@ -76,7 +76,7 @@ class MatchOperator : public Operator {
     for (size_t i = 0; i < n; ++i) {
       there[i] = Both(pa[l(i)] != 0, pb[r(i)] != 0);
     }
-    if (!plan::IsComparison(binary_.op)) {
+    if (!IsComparison(binary_.op)) {
       WithArithmetic(binary_.op, [&](auto f) {
         for (size_t i = 0; i < n; ++i) to[i] = f(a[l(i)], b[r(i)]);
       });
@@ -152,7 +152,7 @@ class MatchOperator : public Operator {
   // Returns false if the comparison filters out the pair.
   bool Combine(double a, double b, double* value) const {
     const double result = Apply(binary_.op, a, b);
-    if (!plan::IsComparison(binary_.op) || binary_.return_bool) {
+    if (!IsComparison(binary_.op) || binary_.return_bool) {
       *value = result;
       return true;
     }

@@ -51,7 +51,7 @@ class ProgramBuilder {
   plan::NodeId Negate(plan::NodeId in) {
     return Add({.type = Type(in), .inputs = {in}, .operation = plan::Negation()});
   }
-  plan::NodeId Binary(plan::BinaryOp op, plan::NodeId a, plan::NodeId b, plan::Matching m = {},
+  plan::NodeId Binary(BinaryOp op, plan::NodeId a, plan::NodeId b, plan::Matching m = {},
                       bool return_bool = false) {
     return Add({.type = Type(a) == plan::ValueType::kVector ? Type(a) : Type(b),
                 .inputs = {a, b},
@@ -62,7 +62,7 @@ class ProgramBuilder {
                 .inputs = {a, b},
                 .operation = plan::SetOperation{op, std::move(m)}});
   }
-  plan::NodeId Aggregate(plan::AggregateOp op, plan::NodeId in, std::vector<std::string> grouping,
+  plan::NodeId Aggregate(AggregateOp op, plan::NodeId in, std::vector<std::string> grouping,
                          bool without = false, std::optional<plan::NodeId> q = std::nullopt) {
     std::vector<plan::NodeId> inputs = {in};
     if (q) inputs.push_back(*q);

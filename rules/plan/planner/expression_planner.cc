@@ -31,71 +31,6 @@ std::string LabelList(const std::vector<std::string>& labels) {
   return Cat("(", Join(parts, ", "), ")");
 }
 
-BinaryOp ToPlan(lang::BinaryOp op) {
-  switch (op) {
-    case lang::BinaryOp::kAdd:
-      return BinaryOp::kAdd;
-    case lang::BinaryOp::kSub:
-      return BinaryOp::kSub;
-    case lang::BinaryOp::kMul:
-      return BinaryOp::kMul;
-    case lang::BinaryOp::kDiv:
-      return BinaryOp::kDiv;
-    case lang::BinaryOp::kMod:
-      return BinaryOp::kMod;
-    case lang::BinaryOp::kPow:
-      return BinaryOp::kPow;
-    case lang::BinaryOp::kAtan2:
-      return BinaryOp::kAtan2;
-    case lang::BinaryOp::kEq:
-      return BinaryOp::kEq;
-    case lang::BinaryOp::kNe:
-      return BinaryOp::kNe;
-    case lang::BinaryOp::kGt:
-      return BinaryOp::kGt;
-    case lang::BinaryOp::kLt:
-      return BinaryOp::kLt;
-    case lang::BinaryOp::kGe:
-      return BinaryOp::kGe;
-    default:
-      return BinaryOp::kLe;
-  }
-}
-
-AggregateOp ToPlan(lang::AggregateOp op) {
-  switch (op) {
-    case lang::AggregateOp::kSum:
-      return AggregateOp::kSum;
-    case lang::AggregateOp::kAvg:
-      return AggregateOp::kAvg;
-    case lang::AggregateOp::kMin:
-      return AggregateOp::kMin;
-    case lang::AggregateOp::kMax:
-      return AggregateOp::kMax;
-    case lang::AggregateOp::kCount:
-      return AggregateOp::kCount;
-    case lang::AggregateOp::kGroup:
-      return AggregateOp::kGroup;
-    case lang::AggregateOp::kStddev:
-      return AggregateOp::kStddev;
-    case lang::AggregateOp::kStdvar:
-      return AggregateOp::kStdvar;
-    case lang::AggregateOp::kTopk:
-      return AggregateOp::kTopk;
-    case lang::AggregateOp::kBottomk:
-      return AggregateOp::kBottomk;
-    case lang::AggregateOp::kLimitk:
-      return AggregateOp::kLimitk;
-    case lang::AggregateOp::kLimitRatio:
-      return AggregateOp::kLimitRatio;
-    case lang::AggregateOp::kCountValues:
-      return AggregateOp::kCountValues;
-    case lang::AggregateOp::kQuantile:
-      break;
-  }
-  return AggregateOp::kQuantile;
-}
-
 Matching ToPlan(const lang::VectorMatching& matching) {
   Matching out;
   out.on = matching.on;
@@ -168,20 +103,20 @@ NodeId ExpressionPlanner::PlanBinary(const lang::BinaryExpr& binary) {
   node.text = Cat(domain_->OperandText(node.inputs[0]), " ", lang::OpText(binary.op),
                   binary.return_bool ? " bool" : "", MatchingText(matching), " ",
                   domain_->OperandText(node.inputs[1]));
-  if (lang::IsSetOp(binary.op)) {
-    const SetOp op = binary.op == lang::BinaryOp::kAnd  ? SetOp::kAnd
-                     : binary.op == lang::BinaryOp::kOr ? SetOp::kOr
-                                                        : SetOp::kUnless;
+  if (IsSetOp(binary.op)) {
+    const SetOp op = binary.op == BinaryOp::kAnd  ? SetOp::kAnd
+                     : binary.op == BinaryOp::kOr ? SetOp::kOr
+                                                  : SetOp::kUnless;
     node.operation = SetOperation{op, std::move(matching)};
   } else {
-    node.operation = BinaryOperation{ToPlan(binary.op), binary.return_bool, std::move(matching)};
+    node.operation = BinaryOperation{binary.op, binary.return_bool, std::move(matching)};
   }
   return domain_->AddNode(std::move(node));
 }
 
 NodeId ExpressionPlanner::PlanAggregate(const lang::AggregateExpr& aggregate) {
   Aggregation operation;
-  operation.op = ToPlan(aggregate.op);
+  operation.op = aggregate.op;
   operation.without = aggregate.grouping == lang::Grouping::kWithout;
   operation.grouping = Sorted(aggregate.labels);
   Node node;
@@ -328,12 +263,11 @@ Comparison ExpressionPlanner::PlanComparison(const Expr& root) {
   AddEvidence(root, &out.evidence);
   const Expr* expr = &lang::Unwrap(root);
   const auto* binary = expr->As<lang::BinaryExpr>();
-  while (binary != nullptr &&
-         (binary->op == lang::BinaryOp::kAnd || binary->op == lang::BinaryOp::kUnless)) {
+  while (binary != nullptr && (binary->op == BinaryOp::kAnd || binary->op == BinaryOp::kUnless)) {
     expr = &lang::Unwrap(*binary->left);
     binary = expr->As<lang::BinaryExpr>();
   }
-  if (binary == nullptr || !lang::IsComparison(binary->op)) return out;
+  if (binary == nullptr || !IsComparison(binary->op)) return out;
   NodeId left = Plan(*binary->left);
   NodeId right = Plan(*binary->right);
   // Plans 5 < x as x > 5.
@@ -341,8 +275,8 @@ Comparison ExpressionPlanner::PlanComparison(const Expr& root) {
   if (swapped) std::swap(left, right);
   if (domain_->node(left).type != ValueType::kVector) return out;
   out.subject = left;
-  const bool less = binary->op == lang::BinaryOp::kLt || binary->op == lang::BinaryOp::kLe;
-  const bool greater = binary->op == lang::BinaryOp::kGt || binary->op == lang::BinaryOp::kGe;
+  const bool less = binary->op == BinaryOp::kLt || binary->op == BinaryOp::kLe;
+  const bool greater = binary->op == BinaryOp::kGt || binary->op == BinaryOp::kGe;
   out.least_is_worst = swapped ? greater : less;
   if (domain_->node(right).type == ValueType::kScalar) out.threshold = right;
   return out;
@@ -359,19 +293,19 @@ void ExpressionPlanner::AddEvidence(const Expr& root, std::vector<NodeId>* evide
     if (std::find(evidence->begin(), evidence->end(), id) == evidence->end())
       evidence->push_back(id);
   };
-  if (lang::IsSetOp(binary->op)) {
+  if (IsSetOp(binary->op)) {
     AddEvidence(*binary->left, evidence);
     AddEvidence(*binary->right, evidence);
     return;
   }
-  if (!lang::IsComparison(binary->op)) return;
+  if (!IsComparison(binary->op)) return;
   for (const lang::ExprPtr* side : {&binary->left, &binary->right}) add(**side);
   for (const lang::ExprPtr* side : {&binary->left, &binary->right}) {
     const auto* inner = lang::Unwrap(**side).As<lang::BinaryExpr>();
     if (inner == nullptr) continue;
-    if (lang::IsComparison(inner->op)) {
+    if (IsComparison(inner->op)) {
       AddEvidence(**side, evidence);
-    } else if (!lang::IsSetOp(inner->op)) {
+    } else if (!IsSetOp(inner->op)) {
       add(*inner->left);
       add(*inner->right);
     }

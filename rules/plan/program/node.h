@@ -8,6 +8,7 @@
 
 #include "rules/plan/program/function.h"
 #include "services/base/id.h"
+#include "services/model/operators.h"
 
 namespace pitwall::plan {
 
@@ -16,28 +17,8 @@ inline constexpr NodeId kNoNode{UINT32_MAX};
 
 enum class ValueType { kScalar, kVector, kString };
 
-enum class BinaryOp { kAdd, kSub, kMul, kDiv, kMod, kPow, kAtan2, kEq, kNe, kGt, kLt, kGe, kLe };
 enum class SetOp { kAnd, kOr, kUnless };
-enum class AggregateOp {
-  kSum,
-  kAvg,
-  kMin,
-  kMax,
-  kCount,
-  kGroup,
-  kStddev,
-  kStdvar,
-  kQuantile,
-  // topk, bottomk, limitk, and limit_ratio select elements without changing them.
-  kTopk,
-  kBottomk,
-  kLimitk,
-  kLimitRatio,
-  kCountValues,  // one element per value
-};
 enum class Cardinality { kOneToOne, kManyToOne /* group_left */, kOneToMany /* group_right */ };
-
-inline bool IsComparison(BinaryOp op) { return op >= BinaryOp::kEq; }
 
 // Vector matching of a BinaryOperation or a SetOperation.
 struct Matching {

@@ -15,14 +15,14 @@ namespace {
 const plan::Node& WithoutExtremes(const plan::DomainPlan& domain, plan::NodeId id) {
   const plan::Node* node = &domain.nodes[id.index()];
   const auto is_extreme = [](const plan::Aggregation* aggregation) {
-    return aggregation != nullptr && (aggregation->op == plan::AggregateOp::kMin ||
-                                      aggregation->op == plan::AggregateOp::kMax);
+    return aggregation != nullptr &&
+           (aggregation->op == AggregateOp::kMin || aggregation->op == AggregateOp::kMax);
   };
   while (is_extreme(node->As<plan::Aggregation>())) node = &domain.nodes[node->inputs[0].index()];
   return *node;
 }
 
-bool IsBinary(const plan::Node& node, plan::BinaryOp op) {
+bool IsBinary(const plan::Node& node, BinaryOp op) {
   const auto* binary = node.As<plan::BinaryOperation>();
   return binary != nullptr && binary->op == op;
 }
@@ -44,7 +44,7 @@ const Demand* CountIn(const plan::DomainPlan& domain, plan::NodeId id) {
 // Matches time() - ts_of_first_over_time(x[attempt]).
 bool IsAge(const plan::DomainPlan& domain, plan::NodeId id) {
   const plan::Node& node = WithoutExtremes(domain, id);
-  if (!IsBinary(node, plan::BinaryOp::kSub)) return false;
+  if (!IsBinary(node, BinaryOp::kSub)) return false;
   if (domain.nodes[node.inputs[0].index()].As<plan::EvaluationTime>() == nullptr) return false;
   const Demand* demand = DemandOf(domain, WithoutExtremes(domain, node.inputs[1]));
   return demand != nullptr && demand->kind == WindowKind::kAttempt &&
@@ -55,11 +55,11 @@ bool IsAge(const plan::DomainPlan& domain, plan::NodeId id) {
 // (count_over_time(x[N samples]) - 1).
 bool IsDistance(const plan::DomainPlan& domain, plan::NodeId id) {
   const plan::Node& node = WithoutExtremes(domain, id);
-  if (!IsBinary(node, plan::BinaryOp::kDiv)) return false;
+  if (!IsBinary(node, BinaryOp::kDiv)) return false;
   const plan::Node& length = WithoutExtremes(domain, node.inputs[0]);
   const plan::Node& intervals = WithoutExtremes(domain, node.inputs[1]);
   for (const plan::Node* part : {&length, &intervals}) {
-    if (!IsBinary(*part, plan::BinaryOp::kSub)) return false;
+    if (!IsBinary(*part, BinaryOp::kSub)) return false;
   }
   const Demand* last = DemandOf(domain, WithoutExtremes(domain, length.inputs[0]));
   const Demand* first = DemandOf(domain, WithoutExtremes(domain, length.inputs[1]));
@@ -116,9 +116,9 @@ uint32_t History::Find(const plan::DomainPlan& domain, plan::NodeId id, bool fin
   if (node.type != plan::ValueType::kVector || node.As<plan::DemandColumn>() != nullptr)
     return kNone;
   if (const auto* binary = node.As<plan::BinaryOperation>();
-      binary != nullptr && plan::IsComparison(binary->op) && !binary->return_bool && !finding) {
-    using enum plan::BinaryOp;
-    const plan::BinaryOp op = binary->op;
+      binary != nullptr && IsComparison(binary->op) && !binary->return_bool && !finding) {
+    using enum BinaryOp;
+    const BinaryOp op = binary->op;
     const bool above = op == kGt || op == kGe;
     const bool below = op == kLt || op == kLe;
     Condition condition{.value = node.inputs[above ? 0 : 1],

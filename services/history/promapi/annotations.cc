@@ -38,7 +38,7 @@ class Annotator {
     const bool subquery = expr.As<lang::SubqueryExpr>() != nullptr;
     if (const auto* call = expr.As<CallExpr>()) OfCall(expr, *call, range, in_subquery);
     if (const auto* aggregate = expr.As<lang::AggregateExpr>();
-        aggregate != nullptr && aggregate->op == lang::AggregateOp::kQuantile)
+        aggregate != nullptr && aggregate->op == AggregateOp::kQuantile)
       OfQuantile(*aggregate->parameter, *aggregate->parameter);
     for (const Expr* child : lang::Children(expr))
       Walk(*child, range || subquery, in_subquery || subquery);
