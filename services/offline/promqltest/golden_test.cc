@@ -199,8 +199,9 @@ TEST(GoldenScript, MalformedScript_ErrorNamesCause) {
   EXPECT_NE(ScriptError("eval range from 0 to 1m step 0 m\n").find("greater than 0"),
             std::string::npos);
   EXPECT_NE(ScriptError("eval_foo instant at 0 m\n").find("not a command"), std::string::npos);
-  EXPECT_NE(ScriptError("eval instant at 0 m\n m 1 2\n").find("f.test:2: a series of an instant"),
-            std::string::npos);
+  EXPECT_NE(
+      ScriptError("eval instant at 0 m\n m 1 2\n").find("f.test:2: each series in an instant"),
+      std::string::npos);
   EXPECT_NE(ScriptError("eval instant at 0 m\n expect nothing\n").find("not a valid expectation"),
             std::string::npos);
   EXPECT_NE(ScriptError("eval instant at 0 m\n expect string x\n").find("quoted"),
