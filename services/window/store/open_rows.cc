@@ -72,22 +72,6 @@ void OpenRows::Add(const RowKey& key, uint32_t plan, std::span<const double> val
   cells_ += values.size();
 }
 
-void OpenRows::AddUniform(const RowKey& key, uint32_t plan, size_t cells, double value) {
-  OpenRow row{key.position,
-              key.sequence,
-              key.index,
-              plan,
-              NameId(key.source),
-              NameId(key.boot_id),
-              0,
-              0,
-              0};
-  std::fill_n(Allocate(cells, &row), cells, value);
-  rows_.push_back(row);
-  oldest_ = std::min(oldest_, key.position);
-  cells_ += cells;
-}
-
 void OpenRows::Take(Position upto, std::vector<OpenRow>* taken) {
   taken->clear();
   if (oldest_ > upto) return;
@@ -97,12 +81,15 @@ void OpenRows::Take(Position upto, std::vector<OpenRow>* taken) {
   rows_.erase(keep, rows_.end());
   oldest_ = Position::Max();
   for (const OpenRow& row : rows_) oldest_ = std::min(oldest_, row.position);
-  std::sort(taken->begin(), taken->end(), [this](const OpenRow& a, const OpenRow& b) {
+  const auto before = [this](const OpenRow& a, const OpenRow& b) {
     if (a.position != b.position) return a.position < b.position;
     if (a.source != b.source) return names_[a.source] < names_[b.source];
     if (a.boot_id != b.boot_id) return names_[a.boot_id] < names_[b.boot_id];
     return std::tie(a.sequence, a.index) < std::tie(b.sequence, b.index);
-  });
+  };
+  // Rows on the time clock arrive in order. Rows on the step clock are placed at their steps.
+  if (!std::is_sorted(taken->begin(), taken->end(), before))
+    std::sort(taken->begin(), taken->end(), before);
   for (const OpenRow& row : *taken) cells_ -= row.cells;
 }
 

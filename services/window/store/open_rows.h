@@ -32,8 +32,6 @@ struct OpenRow {
 class OpenRows {
  public:
   void Add(const RowKey& key, uint32_t plan, std::span<const double> values);
-  // Adds a row in which every cell has the same value.
-  void AddUniform(const RowKey& key, uint32_t plan, size_t cells, double value);
   // Moves the rows with position <= upto into *taken, sorted by RowKey. Their values stay valid
   // until Release is called.
   void Take(Position upto, std::vector<OpenRow>* taken);
