@@ -134,8 +134,8 @@ void SaveAndRestore(RuleStatusMachine* m, std::vector<std::string> needs) {
   ASSERT_TRUE(reader.Finish("status").ok());
 }
 
-// In the first minute of a job, each rule waits for its series and history, which requires no
-// attention.
+// During the first minute of a job, each rule waits for its series and history. This is expected
+// and requires no action.
 TEST(RuleStatus, FirstStatus_IsReportedOnceSettled) {
   struct Case {
     std::vector<std::pair<int64_t, char>>

@@ -80,7 +80,7 @@ RankDeath LostPeer(double at, int64_t rank) {
 
 // The peer of an exiting rank fails immediately, but the exit status is known only after the
 // process has ended.
-TEST(AttemptFailures, PeerReportsLossBeforeExitStatusIsKnown_ExitIsNamed) {
+TEST(AttemptFailures, PeerReportsLossBeforeExitStatusIsKnown_ExitIsReported) {
   for (const int32_t code : {0, 3}) {
     AttemptFailures deaths;
     deaths.Add(LostPeer(10, 0));
@@ -113,7 +113,7 @@ TEST(AttemptFailures, PeersReportLossWithoutOtherCause_FirstIsNamed) {
 }
 
 // A launcher sees an exit status before the collector does, and ends the other ranks.
-TEST(AttemptFailures, LauncherEndsOthersBeforeExitStatusIsKnown_ExitIsNamed) {
+TEST(AttemptFailures, LauncherEndsOthersBeforeExitStatusIsKnown_ExitIsReported) {
   AttemptFailures one, several;
   one.Add(Signalled(10, 0, 15));
   one.Add(Exited(10.25, 1, 3));

@@ -235,7 +235,8 @@ class ScriptParser {
     if (!rest.empty() && what.empty()) return InvalidArgument(Cat("text is missing after ", rest));
     if (type == "ordered") eval->ordered = true;
     if (type != "fail") return OkStatus();
-    if (eval->fail) return InvalidArgument("a failure must not be expected twice");
+    if (eval->fail)
+      return InvalidArgument("an expected failure must not be specified more than once");
     eval->fail = true;
     if (words) eval->message = std::string(what);
     if (pattern) return SetPattern(what, eval);

@@ -229,7 +229,7 @@ groups:
             done = run("--duplicates", which)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual(len(done.stdout.splitlines()), issues, which)
-            self.assertIn("1 samples conflicted with another sample at the same time", done.stderr)
+            self.assertIn("1 samples conflicted with another sample at the same timestamp", done.stderr)
         self.assertIn("--duplicates: must be refuse, first, or last", run("--duplicates", "both").stderr)
         # A number that looks like a year must not be accepted as Unix seconds.
         done = run("--start", "2023")

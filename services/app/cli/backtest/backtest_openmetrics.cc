@@ -161,8 +161,8 @@ StatusOr<std::vector<IssueEvent>> BacktestFiles(const Flags& flags, const Backte
               " samples outside the range; ran ", counters.evaluations, " evaluations");
   if (recording.replaced() > 0)
     PITWALL_LOG(kWarning, "backtest", recording.replaced(),
-                " samples conflicted with another sample at the same time; --duplicates ",
-                flags.One("duplicates").value_or(""), " kept one sample for each time");
+                " samples conflicted with another sample at the same timestamp; --duplicates ",
+                flags.One("duplicates").value_or(""), " kept one sample per timestamp");
   for (size_t i = 0; i < counters.drops.size(); ++i) {
     if (counters.drops[i] == 0) continue;
     PITWALL_LOG(kWarning, "backtest", counters.drops[i],

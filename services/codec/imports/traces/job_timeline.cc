@@ -203,7 +203,7 @@ Status JobTimelineReader::TakeStep(const TraceEvent& event, std::string_view mod
   const std::string_view number = event.Arg("step_num");
   const auto step = ParseInt(number);
   if (!step || *step < 0 || *step > kMaxStep)
-    return InvalidArgument(Cat("step_num ", Quote(number), " is not a step"));
+    return InvalidArgument(Cat("step_num ", Quote(number), " is not a valid step number"));
   if (mode.empty()) return InvalidArgument("step has no mode");
   traced_.trace.AddStep({start_ns, end_ns, *step, LowerCase(mode)});
   return OkStatus();

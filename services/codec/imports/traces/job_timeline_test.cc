@@ -217,9 +217,10 @@ TEST(JobTimelineReader, InvalidEvents_AreSkippedAndReportedWithLocation) {
     EXPECT_EQ(read.skipped, 1u);
     return read.first_skipped;
   };
-  EXPECT_EQ(error_of(head + X(1, 1, 1)), Cat(kFile, ":12:1: step_num \"\" is not a step"));
+  EXPECT_EQ(error_of(head + X(1, 1, 1)),
+            Cat(kFile, ":12:1: step_num \"\" is not a valid step number"));
   EXPECT_EQ(error_of(head + X(1, 1, 1, R"("step_num":"-1")")),
-            Cat(kFile, ":12:1: step_num \"-1\" is not a step"));
+            Cat(kFile, ":12:1: step_num \"-1\" is not a valid step number"));
   EXPECT_EQ(error_of(head + "{\"ph\":\"X\",\"ts\":\"1\"}"),
             Cat(kFile, ":12:1: event has no numeric dur"));
   EXPECT_EQ(error_of(head + "{\"ph\":\"X\",\"ts\":1e300,\"dur\":1}"),

@@ -153,7 +153,8 @@ Status TensorflowProfileReader::Take(const ProfileEvent& event) {
 Status TensorflowProfileReader::TakeHost(const ProfileEvent& event) {
   if (event.step) {
     if (*event.step < 0 || *event.step > kMaxStep)
-      return InvalidArgument(Cat(Quote(event.name), ": step_num ", *event.step, " is not a step"));
+      return InvalidArgument(
+          Cat(Quote(event.name), ": step_num ", *event.step, " is not a valid step number"));
     ++events_;
     steps_.push_back({event.start_ns, event.end_ns, *event.step, std::string(ModeOf(event.name))});
     trace_.AddStep(steps_.back());
