@@ -89,8 +89,7 @@ Status LoadRun::Run(const std::function<void(const Planted&)>& begun,
   next_tick_ns_ = plan_.start_ns;
   for (size_t i = 0; i < slots_.size(); ++i) StartJob(i, plan_.start_ns);
   while (!turns_.empty() && !(stop != nullptr && stop->load())) {
-    const Turn turn = turns_.top();
-    turns_.pop();
+    const Turn turn = turns_.Take();
     RETURN_IF_ERROR(DeliverUntil(turn.at_ns));
     RETURN_IF_ERROR(sink_->Reach(turn.at_ns));
     Slot& slot = slots_[turn.slot];
@@ -152,10 +151,7 @@ void LoadRun::Send(size_t slot, size_t actor, int64_t at_ns, const Batch& batch)
 
 Status LoadRun::DeliverUntil(int64_t at_ns) {
   while (!on_the_way_.empty() && on_the_way_.top().arrival_ns <= at_ns) {
-    // std::priority_queue does not support moving its top element. The cast is safe because the
-    // queue makes no comparisons between the move and pop().
-    OnTheWay next = std::move(const_cast<OnTheWay&>(on_the_way_.top()));
-    on_the_way_.pop();
+    OnTheWay next = on_the_way_.Take();
     if (plan_.ticks) RETURN_IF_ERROR(Tick(next.arrival_ns));
     ++totals_.records;
     totals_.bytes += next.value.size();

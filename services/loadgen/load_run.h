@@ -2,13 +2,14 @@
 // log.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <queue>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -82,8 +83,26 @@ class LoadRun {
       return arrival_ns != o.arrival_ns ? arrival_ns > o.arrival_ns : order > o.order;
     }
   };
+  // Priority queue that moves its smallest element out, which std::priority_queue cannot.
   template <typename T>
-  using Earliest = std::priority_queue<T, std::vector<T>, std::greater<T>>;
+  class Earliest {
+   public:
+    bool empty() const { return heap_.empty(); }
+    const T& top() const { return heap_.front(); }
+    void push(T value) {
+      heap_.push_back(std::move(value));
+      std::push_heap(heap_.begin(), heap_.end(), std::greater<T>());
+    }
+    T Take() {
+      std::pop_heap(heap_.begin(), heap_.end(), std::greater<T>());
+      T taken = std::move(heap_.back());
+      heap_.pop_back();
+      return taken;
+    }
+
+   private:
+    std::vector<T> heap_;
+  };
   struct Slot {
     std::unique_ptr<LoadJob> job;
     uint64_t lives = 0;
