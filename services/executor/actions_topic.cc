@@ -11,6 +11,7 @@
 #include "services/base/text/strings.h"
 #include "services/base/time.h"
 #include "services/codec/cloudevents/cloud_event.h"
+#include "services/io/partition_scan.h"
 
 namespace pitwall::executor {
 
@@ -112,31 +113,23 @@ Status ActionsTopic::ReadPartition(int32_t partition) {
   const int64_t from = end - static_cast<int64_t>(max_records_);
   if (reader->position() < from) RETURN_IF_ERROR(reader->Seek(from));
   until = std::max(until, reader->position());
-  std::vector<Record> records;
-  int silent = 0;
-  while (reader->position() < end) {
-    if (stop_) return Unavailable(Cat(topic_, ": the executor stopped while reading decisions"));
-    records.clear();
-    Status polled = reader->Poll(1'000, size_t{4} << 20, Duration::Seconds(1), &records);
-    if (!polled.ok() && polled.code() != absl::StatusCode::kDataLoss) return polled;
-    // Without the earlier decisions, the executor could act twice on the same issue.
-    silent = records.empty() ? silent + 1 : 0;
-    if (silent > 30) {
-      return Unavailable(Cat(topic_, "/", partition, " ends at ", end,
-                             " but has no readable records from ", reader->position()));
+  // Without the earlier decisions, the executor could act twice on the same issue.
+  ASSIGN_OR_RETURN(PartitionScan scan,
+                   PartitionScan::Continue(reader.get(), {topic_, partition}, {.stop = &stop_}));
+  while (true) {
+    ASSIGN_OR_RETURN(const Record* const record, scan.Next());
+    if (record == nullptr) break;
+    place.mark = {record->offset, record->append_time};
+    const StatusOr<ActionEvent> action = cloudevents::DecodeActionEvent(record->value);
+    if (action.ok()) {
+      index_->Record(*action);
+    } else {
+      PITWALL_LOG(kWarning, "executor", topic_, "/", partition, " offset ", record->offset, ": ",
+                  ToStd(action.status().message()));
     }
-    for (const Record& record : records) {
-      place.mark = {record.offset, record.append_time};
-      const StatusOr<ActionEvent> action = cloudevents::DecodeActionEvent(record.value);
-      if (action.ok()) {
-        index_->Record(*action);
-      } else {
-        PITWALL_LOG(kWarning, "executor", topic_, "/", partition, " offset ", record.offset, ": ",
-                    ToStd(action.status().message()));
-      }
-    }
-    until = reader->position();
+    until = record->offset + 1;
   }
+  until = std::max(until, reader->position());
   return OkStatus();
 }
 

@@ -5,12 +5,12 @@
 #include <vector>
 
 #include "services/base/text/strings.h"
+#include "services/io/partition_scan.h"
 
 namespace pitwall {
 namespace {
 
 constexpr std::string_view kField = "mark=";
-constexpr int kSilentPolls = 30;
 
 }  // namespace
 
@@ -58,24 +58,14 @@ Status CheckLogMark(Log* log, const TopicPartition& at, int64_t position,
 }
 
 StatusOr<int64_t> FirstAfter(Log* log, const TopicPartition& at, const LogFingerprint& mark) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<PartitionReader> reader, log->OpenReader(at, kFromStart));
-  ASSIGN_OR_RETURN(const int64_t end, reader->EndOffset());
-  if (mark.append_time == AppendTime()) return reader->position();
-  std::vector<Record> records;
-  for (int silent = 0; reader->position() < end;) {
-    records.clear();
-    const Status polled = reader->Poll(1'000, size_t{4} << 20, Duration::Millis(200), &records);
-    if (!polled.ok() && !absl::IsDataLoss(polled)) return polled;
-    for (const Record& record : records) {
-      if (record.append_time > mark.append_time) return record.offset;
-    }
-    silent = records.empty() ? silent + 1 : 0;
-    if (silent > kSilentPolls) {
-      return Unavailable(Cat(at.topic, "/", at.partition, " ends at ", end,
-                             " but has no readable records from ", reader->position()));
-    }
+  ASSIGN_OR_RETURN(PartitionScan scan, PartitionScan::Open(log, at, kFromStart));
+  while (mark.append_time != AppendTime()) {
+    ASSIGN_OR_RETURN(const Record* const record, scan.Next());
+    if (record == nullptr) break;
+    if (record->append_time > mark.append_time) return record->offset;
   }
-  return std::max(end, reader->position());
+  const int64_t position = scan.ReleaseReader()->position();
+  return mark.append_time == AppendTime() ? position : std::max(scan.end(), position);
 }
 
 }  // namespace pitwall

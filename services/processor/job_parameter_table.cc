@@ -1,4 +1,5 @@
 #include "services/processor/job_parameter_table.h"
+#include "services/io/partition_scan.h"
 
 #include <algorithm>
 #include <tuple>
@@ -15,7 +16,6 @@ namespace {
 // Each processor limits only its own writes. If several processors write parameters for their own
 // jobs, the topic may temporarily exceed the per-processor limit.
 constexpr size_t kMaxJobsRead = 4 * kMaxJobsWithParameters;
-constexpr int kMaxSilentPolls = 30;  // each poll waits one second
 
 auto NameOf(const JobParameter& parameter) { return std::tie(parameter.rule, parameter.name); }
 
@@ -26,28 +26,22 @@ Status JobParameterTable::Read() {
     ASSIGN_OR_RETURN(reader_, log_->OpenReader({std::string(kRulesTopic), 0}, kFromStart));
     jobs_.clear();
   }
-  ASSIGN_OR_RETURN(const int64_t end, reader_->EndOffset());
-  if (end < reader_->position()) {  // the topic was deleted and recreated
+  ASSIGN_OR_RETURN(
+      PartitionScan scan,
+      PartitionScan::Continue(reader_.get(), {std::string(kRulesTopic), 0}, {.max_records = 64}));
+  if (scan.end() < reader_->position()) {  // the topic was deleted and recreated
     reader_ = nullptr;
     return Read();
   }
-  std::vector<Record> records;
-  int silent = 0;
-  while (reader_->position() < end) {
-    records.clear();
-    if (Status status = reader_->Poll(64, 8 << 20, Duration::Seconds(1), &records);
-        !status.ok() && !absl::IsDataLoss(status)) {
+  while (true) {
+    const StatusOr<Record*> record = scan.Next();
+    if (!record.ok()) {
       reader_ = nullptr;
-      return status;
+      return record.status();
     }
-    for (const Record& record : records) Take(record);
-    silent = records.empty() ? silent + 1 : 0;
-    if (silent > kMaxSilentPolls) {
-      return Unavailable(Cat(kRulesTopic, " ends at ", end, " but has no readable records from ",
-                             reader_->position()));
-    }
+    if (*record == nullptr) return OkStatus();
+    Take(**record);
   }
-  return OkStatus();
 }
 
 void JobParameterTable::Take(const Record& record) {

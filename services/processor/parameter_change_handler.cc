@@ -1,4 +1,5 @@
 #include "services/processor/parameter_change_handler.h"
+#include "services/io/partition_scan.h"
 
 #include <algorithm>
 #include <cmath>
@@ -101,14 +102,12 @@ Status ParameterChangeHandler::OpenReaders() {
     ASSIGN_OR_RETURN(const int64_t start, reader->StartOffset());
     ASSIGN_OR_RETURN(const int64_t end, reader->EndOffset());
     RETURN_IF_ERROR(reader->Seek(std::max(start, end - options_.read_back)));
-    while (reader->position() < end) {
-      records.clear();
-      if (Status status = reader->Poll(kPollRecords, kPollBytes, Duration::Seconds(1), &records);
-          !status.ok() && !absl::IsDataLoss(status))
-        return status;
-      if (records.empty())
-        return Unavailable(Cat(kActionsTopic, "/", p, " has no readable records"));
-      Take(records);
+    ASSIGN_OR_RETURN(PartitionScan scan,
+                     PartitionScan::Continue(reader.get(), {std::string(kActionsTopic), p}));
+    while (true) {
+      ASSIGN_OR_RETURN(const Record* const record, scan.Next());
+      if (record == nullptr) break;
+      Take(*record);
     }
     readers.push_back(std::move(reader));
   }
@@ -123,7 +122,7 @@ Status ParameterChangeHandler::ReadRequests() {
     records.clear();
     const Status status = reader->Poll(kPollRecords, kPollBytes, Duration::Zero(), &records);
     if (status.ok() || absl::IsDataLoss(status)) {
-      Take(records);
+      for (const Record& record : records) Take(record);
       continue;
     }
     readers_.clear();  // the next call reopens the readers near the end of each partition
@@ -132,12 +131,10 @@ Status ParameterChangeHandler::ReadRequests() {
   return OkStatus();
 }
 
-void ParameterChangeHandler::Take(const std::vector<Record>& records) {
-  for (const Record& record : records) {
-    // This handler skips records that cannot be decoded, because other readers report them.
-    StatusOr<ActionEvent> action = cloudevents::DecodeActionEvent(record.value);
-    if (action.ok() && action->kind == ActionKind::kParameter) Take(*std::move(action));
-  }
+void ParameterChangeHandler::Take(const Record& record) {
+  // This handler skips records that cannot be decoded, because other readers report them.
+  StatusOr<ActionEvent> action = cloudevents::DecodeActionEvent(record.value);
+  if (action.ok() && action->kind == ActionKind::kParameter) Take(*std::move(action));
 }
 
 void ParameterChangeHandler::Take(ActionEvent action) {

@@ -72,7 +72,7 @@ class ParameterChangeHandler {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Status OpenReaders() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Status ReadRequests() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Take(const std::vector<Record>& records) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Take(const Record& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns the parameter that the request refers to if a user has set it, or null.
   const codec::SetParameter* Find(const ActionEvent& request) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

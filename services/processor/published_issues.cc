@@ -6,6 +6,7 @@
 #include "services/base/log.h"
 #include "services/base/text/strings.h"
 #include "services/codec/cloudevents/cloud_event.h"
+#include "services/io/partition_scan.h"
 #include "services/io/topics.h"
 
 namespace pitwall::processor {
@@ -29,35 +30,32 @@ void SetStatus(RuleStatus status, std::string_view reason, EventTime time, Issue
 }  // namespace
 
 StatusOr<PublishedIssues> PublishedIssues::Read(Log* log, int32_t partition) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<PartitionReader> reader,
-                   log->OpenReader({std::string(kIssuesTopic), partition}, kFromStart));
-  ASSIGN_OR_RETURN(const int64_t end, reader->EndOffset());
+  ASSIGN_OR_RETURN(
+      PartitionScan scan,
+      PartitionScan::Open(log, {std::string(kIssuesTopic), partition}, kFromStart,
+                          {.on_loss = [](const Status& lost) {
+                            PITWALL_LOG(kError, "processor",
+                                        "cannot decode a published event: ", ToStd(lost.message()));
+                          }}));
   PublishedIssues published;
-  std::vector<Record> records;
-  while (reader->position() < end) {
-    records.clear();
-    if (Status status = reader->Poll(1000, 8 << 20, Duration::Seconds(1), &records); !status.ok()) {
-      if (!absl::IsDataLoss(status)) return status;
-      PITWALL_LOG(kError, "processor",
-                  "cannot decode a published event: ", ToStd(status.message()));
-    }
-    for (const Record& record : records) {
-      StatusOr<IssueEvent> event = cloudevents::DecodeCloudEvent(record.value);
-      if (!event.ok()) continue;
-      if (event->type == EventType::kRuleStatus) {
-        if (event->status == RuleStatus::kStopped) {
-          published.statuses_[event->job].erase(event->rule);
-        } else {
-          published.statuses_[event->job].insert_or_assign(event->rule, *event);
-        }
-      } else if (event->type == EventType::kJobChanged) {
-        if (event->job_change == JobChange::kEnded) published.statuses_.erase(event->job);
-      } else if (event->type == EventType::kIssueResolved) {
-        published.open_[event->job].erase(IssueKey(*event));
-      } else if (event->type == EventType::kIssueFound || event->type == EventType::kIssueUpdated) {
-        std::string key = IssueKey(*event);
-        published.open_[event->job].insert_or_assign(std::move(key), *std::move(event));
+  while (true) {
+    ASSIGN_OR_RETURN(const Record* const record, scan.Next());
+    if (record == nullptr) break;
+    StatusOr<IssueEvent> event = cloudevents::DecodeCloudEvent(record->value);
+    if (!event.ok()) continue;
+    if (event->type == EventType::kRuleStatus) {
+      if (event->status == RuleStatus::kStopped) {
+        published.statuses_[event->job].erase(event->rule);
+      } else {
+        published.statuses_[event->job].insert_or_assign(event->rule, *event);
       }
+    } else if (event->type == EventType::kJobChanged) {
+      if (event->job_change == JobChange::kEnded) published.statuses_.erase(event->job);
+    } else if (event->type == EventType::kIssueResolved) {
+      published.open_[event->job].erase(IssueKey(*event));
+    } else if (event->type == EventType::kIssueFound || event->type == EventType::kIssueUpdated) {
+      std::string key = IssueKey(*event);
+      published.open_[event->job].insert_or_assign(std::move(key), *std::move(event));
     }
   }
   std::erase_if(published.open_, [](const auto& entry) { return entry.second.empty(); });

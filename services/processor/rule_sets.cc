@@ -1,6 +1,7 @@
 #include "services/processor/rule_sets.h"
 
 #include "services/base/clock.h"
+#include "services/io/partition_scan.h"
 #include "services/io/topics.h"
 
 namespace pitwall::processor {
@@ -67,25 +68,21 @@ engine::CompiledRulesPtr RuleSets::Keep(engine::CompiledRulesPtr compiled) {
 StatusOr<RuleSet> RuleSets::Find(const std::string& hash, bool layered) {
   codec::FindBase find_base;
   if (layered) find_base = [this](const std::string& base) { return Find(base, false); };
-  ASSIGN_OR_RETURN(const std::unique_ptr<PartitionReader> reader,
-                   log_->OpenReader({std::string(kRulesTopic), 0}, kFromStart));
-  ASSIGN_OR_RETURN(const int64_t end, reader->EndOffset());
-  std::vector<Record> records;
+  // Each start republishes its rule set, so an intact copy of a corrupt record may exist.
   std::string damage;  // error for the last corrupt record
-  while (reader->position() < end) {
-    records.clear();
-    // Each start republishes its rule set, so an intact copy of a corrupt record may exist.
-    if (Status status = reader->Poll(64, 8 << 20, Duration::Seconds(1), &records); !status.ok()) {
-      if (!absl::IsDataLoss(status)) return status;
-      damage = std::string(ToStd(status.message()));
-    }
-    for (const Record& record : records) {
-      if (record.key != hash || record.tombstone) continue;
-      StatusOr<RuleSet> rules = codec::DecodeRuleSet(record.value, find_base);
-      if (rules.ok() && RuleSetHash(*rules) == hash) return rules;
-      damage = Cat("record at offset ", record.offset, ": ",
-                   rules.ok() ? "rule set has a different hash" : ToStd(rules.status().message()));
-    }
+  ASSIGN_OR_RETURN(PartitionScan scan,
+                   PartitionScan::Open(log_, {std::string(kRulesTopic), 0}, kFromStart,
+                                       {.max_records = 64, .on_loss = [&](const Status& lost) {
+                                          damage = std::string(ToStd(lost.message()));
+                                        }}));
+  while (true) {
+    ASSIGN_OR_RETURN(const Record* const record, scan.Next());
+    if (record == nullptr) break;
+    if (record->key != hash || record->tombstone) continue;
+    StatusOr<RuleSet> rules = codec::DecodeRuleSet(record->value, find_base);
+    if (rules.ok() && RuleSetHash(*rules) == hash) return rules;
+    damage = Cat("record at offset ", record->offset, ": ",
+                 rules.ok() ? "rule set has a different hash" : ToStd(rules.status().message()));
   }
   if (damage.empty()) return NotFound(Cat(kRulesTopic, ": rule set ", hash, " is missing"));
   return DataLoss(Cat(kRulesTopic, ": rule set ", hash, " is missing or damaged (", damage,

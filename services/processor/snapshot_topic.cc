@@ -1,4 +1,5 @@
 #include "services/processor/snapshot_topic.h"
+#include "services/io/partition_scan.h"
 
 #include <algorithm>
 
@@ -108,18 +109,18 @@ std::optional<int> SnapshotTopic::SavedJob::Newer() const {
 
 StatusOr<SnapshotTopic> ReadSavedState(Log* log, int32_t partition, int64_t committed,
                                        const codec::SnapshotLimits& limits) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<PartitionReader> reader,
-                   log->OpenReader({std::string(kStateTopic), partition}, kFromStart));
-  ASSIGN_OR_RETURN(const int64_t end, reader->EndOffset());
   StateReading reading(partition, committed, limits);
-  std::vector<Record> records;
-  while (reader->position() < end) {
-    records.clear();
-    if (Status status = reader->Poll(256, 32 << 20, Duration::Seconds(1), &records); !status.ok()) {
-      if (!absl::IsDataLoss(status)) return status;
-      reading.Damaged(std::string(ToStd(status.message())));
-    }
-    for (const Record& record : records) reading.Take(record);
+  ASSIGN_OR_RETURN(
+      PartitionScan scan,
+      PartitionScan::Open(
+          log, {std::string(kStateTopic), partition}, kFromStart,
+          {.max_records = 256, .max_bytes = size_t{32} << 20, .on_loss = [&](const Status& lost) {
+             reading.Damaged(std::string(ToStd(lost.message())));
+           }}));
+  while (true) {
+    ASSIGN_OR_RETURN(const Record* const record, scan.Next());
+    if (record == nullptr) break;
+    reading.Take(*record);
   }
   return reading.Finish();
 }

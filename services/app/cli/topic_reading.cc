@@ -10,6 +10,7 @@
 #include "services/base/log.h"
 #include "services/base/text/strings.h"
 #include "services/base/time.h"
+#include "services/io/partition_scan.h"
 
 namespace pitwall {
 
@@ -48,19 +49,16 @@ Status ReadTopic(Log* log, std::string_view topic,
   const StatusOr<int32_t> partitions = log->Partitions(topic);
   if (absl::IsNotFound(partitions.status())) return OkStatus();
   RETURN_IF_ERROR(partitions.status());
-  std::vector<Record> records;
+  const ScanOptions options{.on_loss = [](const Status& lost) {
+    PITWALL_LOG(kWarning, "reader", ToStd(lost.message()));
+  }};
   for (int32_t p = 0; p < *partitions; ++p) {
-    ASSIGN_OR_RETURN(const std::unique_ptr<PartitionReader> reader,
-                     log->OpenReader({std::string(topic), p}, kFromStart));
-    ASSIGN_OR_RETURN(const int64_t end, reader->EndOffset());
-    while (reader->position() < end) {
-      records.clear();
-      if (const Status polled = reader->Poll(1000, 4 << 20, Duration::Seconds(1), &records);
-          !polled.ok()) {
-        if (!absl::IsDataLoss(polled)) return polled;
-        PITWALL_LOG(kWarning, "reader", ToStd(polled.message()));
-      }
-      for (const Record& record : records) take(p, record);
+    ASSIGN_OR_RETURN(PartitionScan scan,
+                     PartitionScan::Open(log, {std::string(topic), p}, kFromStart, options));
+    while (true) {
+      ASSIGN_OR_RETURN(const Record* const record, scan.Next());
+      if (record == nullptr) break;
+      take(p, *record);
     }
   }
   return OkStatus();

@@ -7,14 +7,13 @@
 #include "services/base/text/strings.h"
 #include "services/base/time.h"
 #include "services/codec/cloudevents/cloud_event.h"
+#include "services/io/partition_scan.h"
 #include "services/notifier/receivers/action_notice.h"
 
 namespace pitwall::notifier {
 namespace {
 
 constexpr int64_t kOpenIntervalNs = 5 * kNanosPerSecond;
-constexpr Duration kRead = Duration::Millis(200);
-constexpr int kSilentReads = 50;
 constexpr size_t kPollRecords = 1'000;
 constexpr size_t kPollBytes = size_t{4} << 20;
 
@@ -52,17 +51,19 @@ Status IssueActions::Open() {
 Status IssueActions::ReadAll() {
   RETURN_IF_ERROR(Open());
   for (size_t p = 0; p < readers_.size(); ++p) {
-    ASSIGN_OR_RETURN(const int64_t end, readers_[p]->EndOffset());
+    const auto partition = static_cast<int32_t>(p);
+    ASSIGN_OR_RETURN(PartitionScan scan,
+                     PartitionScan::Continue(readers_[p].get(), {topic_, partition}));
     std::vector<Record> records;
-    for (int silent = 0; readers_[p]->position() < end;) {
+    while (true) {
+      ASSIGN_OR_RETURN(Record* const record, scan.Next());
+      if (record == nullptr) break;
+      records.push_back(std::move(*record));
+      if (records.size() < kPollRecords) continue;
+      Take(records, partition, records.back().offset + 1);
       records.clear();
-      const Status polled = readers_[p]->Poll(kPollRecords, kPollBytes, kRead, &records);
-      if (!polled.ok() && polled.code() != absl::StatusCode::kDataLoss) return polled;
-      silent = records.empty() ? silent + 1 : 0;
-      if (silent > kSilentReads)
-        return Unavailable(Cat(topic_, "/", p, ": no readable records before offset ", end));
-      Take(records, static_cast<int32_t>(p), readers_[p]->position());
     }
+    Take(records, partition, readers_[p]->position());
   }
   return OkStatus();
 }

@@ -9,14 +9,13 @@
 #include "services/base/text/stable_hash.h"
 #include "services/base/text/strings.h"
 #include "services/base/time.h"
+#include "services/io/partition_scan.h"
 
 namespace pitwall::notifier {
 namespace {
 
 constexpr size_t kBatch = 256;
 constexpr size_t kBatchBytes = size_t{1} << 20;
-constexpr Duration kPoll = Duration::Millis(100);
-constexpr int kSilentReads = 50;
 
 }  // namespace
 
@@ -28,17 +27,13 @@ SilenceTable::SilenceTable(Clock* clock, Log* log, std::string topic)
 
 Status SilenceTable::Open() {
   RETURN_IF_ERROR(log_->EnsureTopic(topic_, {.partitions = 1, .compacted = true}));
-  ASSIGN_OR_RETURN(std::unique_ptr<PartitionReader> reader,
-                   log_->OpenReader({topic_, 0}, kFromStart));
-  ASSIGN_OR_RETURN(const int64_t end, reader->EndOffset());
-  for (int silent = 0; reader->position() < end && silent < kSilentReads;) {
-    std::vector<Record> records;
-    const Status polled = reader->Poll(kBatch, kBatchBytes, kPoll, &records);
-    if (!polled.ok() && !absl::IsDataLoss(polled)) return polled;
-    silent = records.empty() ? silent + 1 : 0;
-    Take(records);
+  ASSIGN_OR_RETURN(PartitionScan scan, PartitionScan::Open(log_, {topic_, 0}, kFromStart));
+  while (true) {
+    ASSIGN_OR_RETURN(const Record* const record, scan.Next());
+    if (record == nullptr) break;
+    Take(*record);
   }
-  reader_ = std::move(reader);
+  reader_ = scan.ReleaseReader();
   return OkStatus();
 }
 
@@ -53,25 +48,23 @@ Status SilenceTable::ReadNew() {
     if (end < reader_->position()) return reader_->Seek(kFromStart);
     return OkStatus();
   }
-  Take(records);
+  for (const Record& record : records) Take(record);
   const MutexLock lock(&mutex_);
   for (Wakeup* wakeup : listeners_) wakeup->Wake();
   return OkStatus();
 }
 
-void SilenceTable::Take(const std::vector<Record>& records) {
-  for (const Record& record : records) {
-    if (record.tombstone) {
-      set_.Remove(record.key);
-      continue;
-    }
-    StatusOr<Silence> silence = DecodeSilence(record.value);
-    if (silence.ok()) {
-      set_.Put(*std::move(silence));
-    } else {
-      PITWALL_LOG(kWarning, "notifier", topic_, " offset ", record.offset, ": ",
-                  ToStd(silence.status().message()));
-    }
+void SilenceTable::Take(const Record& record) {
+  if (record.tombstone) {
+    set_.Remove(record.key);
+    return;
+  }
+  StatusOr<Silence> silence = DecodeSilence(record.value);
+  if (silence.ok()) {
+    set_.Put(*std::move(silence));
+  } else {
+    PITWALL_LOG(kWarning, "notifier", topic_, " offset ", record.offset, ": ",
+                ToStd(silence.status().message()));
   }
 }
 

@@ -49,7 +49,7 @@ class SilenceTable {
   // wall-clock jump does not remove silences (AgeClock).
   Status ForgetOld();
   Status Write(std::vector<OutgoingRecord> records);
-  void Take(const std::vector<Record>& records);
+  void Take(const Record& record);
 
   Clock* const clock_;
   Log* const log_;

@@ -1,4 +1,5 @@
 #include "services/processor/recovery/log_reset.h"
+#include "services/io/partition_scan.h"
 
 #include <algorithm>
 #include <memory>
@@ -28,17 +29,11 @@ int64_t OffsetAfterSnapshots(const SnapshotTopic& state, const ResumePoint& resu
 // appended no later than the last applied record count as processed. All later records are new.
 StatusOr<int64_t> OffsetAfter(Log* log, const TopicPartition& input, AppendTime append_time,
                               int64_t log_end) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<PartitionReader> reader,
-                   log->OpenReader(input, kFromStart));
-  std::vector<Record> records;
-  while (reader->position() < log_end) {
-    records.clear();
-    if (Status status = reader->Poll(1000, 8 << 20, Duration::Seconds(1), &records);
-        !status.ok() && !absl::IsDataLoss(status))
-      return status;
-    for (const Record& record : records) {
-      if (record.append_time > append_time) return record.offset;
-    }
+  ASSIGN_OR_RETURN(PartitionScan scan, PartitionScan::Open(log, input, kFromStart));
+  while (true) {
+    ASSIGN_OR_RETURN(const Record* const record, scan.Next());
+    if (record == nullptr || record->offset >= log_end) break;
+    if (record->append_time > append_time) return record->offset;
   }
   return log_end;
 }

@@ -16,6 +16,7 @@
 #include "services/base/time.h"
 #include "services/codec/cloudevents/cloud_event.h"
 #include "services/engine/shard.h"
+#include "services/io/partition_scan.h"
 #include "services/io/topics.h"
 #include "services/processor/commit_metadata.h"
 #include "services/processor/partition_processor.h"
@@ -76,11 +77,6 @@ Status ReplayPartition(Log* log, int32_t partition, engine::RuleSetProvider* rul
   engine::Shard shard(rules, options);
   ASSIGN_OR_RETURN(const ProcessorCommit commit, ReadCommit(log, partition));
   RETURN_IF_ERROR(shard.SetInitialRules(fixed_rules ? "given" : commit.initial_rules));
-  ASSIGN_OR_RETURN(const std::unique_ptr<PartitionReader> reader,
-                   log->OpenReader({std::string(kTelemetryTopic), partition}, kFromStart));
-  ASSIGN_OR_RETURN(int64_t end, reader->EndOffset());
-  end = std::min(end, until);
-  std::vector<Record> records;
   engine::EventSink outputs;
   size_t copied = 0;  // number of events already copied to `copy`
   const auto copy_events = [&]() -> Status {
@@ -89,19 +85,19 @@ Status ReplayPartition(Log* log, int32_t partition, engine::RuleSetProvider* rul
     copied = outputs.events.size();
     return OkStatus();
   };
-  while (reader->position() < end) {
-    records.clear();
-    if (Status status = reader->Poll(2000, 8 << 20, Duration::Seconds(1), &records); !status.ok()) {
-      if (!absl::IsDataLoss(status)) return status;
-      damage->push_back(Cat("partition ", partition, ": ", ToStd(status.message())));
-    }
-    for (const Record& record : records) {
-      if (record.offset >= until) break;
-      RETURN_IF_ERROR(shard.Apply(LogOffset(record.offset), record.append_time, record.key,
-                                  record.value, &outputs));
-      if (copy != nullptr) RETURN_IF_ERROR(copy->Telemetry(partition, record));
-      RETURN_IF_ERROR(copy_events());
-    }
+  ASSIGN_OR_RETURN(PartitionScan scan,
+                   PartitionScan::Open(log, {std::string(kTelemetryTopic), partition}, kFromStart,
+                                       {.max_records = 2'000, .on_loss = [&](const Status& lost) {
+                                          damage->push_back(Cat("partition ", partition, ": ",
+                                                                ToStd(lost.message())));
+                                        }}));
+  while (true) {
+    ASSIGN_OR_RETURN(const Record* const record, scan.Next());
+    if (record == nullptr || record->offset >= until) break;
+    RETURN_IF_ERROR(shard.Apply(LogOffset(record->offset), record->append_time, record->key,
+                                record->value, &outputs));
+    if (copy != nullptr) RETURN_IF_ERROR(copy->Telemetry(partition, *record));
+    RETURN_IF_ERROR(copy_events());
   }
   if (end_jobs) shard.FinishInput(true, &outputs);
   RETURN_IF_ERROR(copy_events());
@@ -117,15 +113,17 @@ StatusOr<bool> ReadRecorded(Log* log, int32_t partition, std::vector<std::string
   ASSIGN_OR_RETURN(const std::unique_ptr<PartitionReader> reader,
                    log->OpenReader({std::string(kIssuesTopic), partition}, kFromStart));
   ASSIGN_OR_RETURN(const int64_t start, reader->StartOffset());
-  ASSIGN_OR_RETURN(const int64_t end, reader->EndOffset());
-  std::vector<Record> records;
-  while (reader->position() < end) {
-    if (Status status = reader->Poll(2000, 8 << 20, Duration::Seconds(1), &records); !status.ok()) {
-      if (!absl::IsDataLoss(status)) return status;
-      damage->push_back(Cat("partition ", partition, ": ", ToStd(status.message())));
-    }
+  ASSIGN_OR_RETURN(PartitionScan scan,
+                   PartitionScan::Continue(reader.get(), {std::string(kIssuesTopic), partition},
+                                           {.on_loss = [&](const Status& lost) {
+                                             damage->push_back(Cat("partition ", partition, ": ",
+                                                                   ToStd(lost.message())));
+                                           }}));
+  while (true) {
+    ASSIGN_OR_RETURN(Record* const record, scan.Next());
+    if (record == nullptr) break;
+    events->push_back(std::move(record->value));
   }
-  for (Record& record : records) events->push_back(std::move(record.value));
   return start == 0;
 }
 

@@ -12,6 +12,7 @@
 #include "services/base/time.h"
 #include "services/codec/cloudevents/cloud_event.h"
 #include "services/codec/telemetry_codec.h"
+#include "services/io/partition_scan.h"
 #include "services/io/topics.h"
 #include "services/processor/commit_metadata.h"
 #include "services/processor/partition_processor.h"
@@ -95,25 +96,23 @@ Status ReplayedLog::CopyTopic(Log* source, std::string_view topic,
   if (absl::IsNotFound(partitions.status())) return OkStatus();  // the log contains only telemetry
   RETURN_IF_ERROR(partitions.status());
   for (int32_t p = 0; p < *partitions; ++p) {
-    ASSIGN_OR_RETURN(const std::unique_ptr<PartitionReader> reader,
-                     source->OpenReader({std::string(topic), p}, kFromStart));
-    ASSIGN_OR_RETURN(const int64_t end, reader->EndOffset());
-    std::vector<Record> records;
-    while (reader->position() < end) {
-      records.clear();
-      if (Status status = reader->Poll(kFlushRecords, kFlushBytes, Duration::Seconds(1), &records);
-          !status.ok()) {
-        if (!absl::IsDataLoss(status)) return status;
-        damage->push_back(Cat(topic, " partition ", p, ": ", ToStd(status.message())));
-      }
-      for (Record& record : records) {
-        RETURN_IF_ERROR(Add({.topic = std::string(topic),
-                             .partition = p,
-                             .key = std::move(record.key),
-                             .value = std::move(record.value),
-                             .tombstone = record.tombstone,
-                             .headers = std::move(record.headers)}));
-      }
+    ASSIGN_OR_RETURN(PartitionScan scan,
+                     PartitionScan::Open(source, {std::string(topic), p}, kFromStart,
+                                         {.max_records = kFlushRecords,
+                                          .max_bytes = kFlushBytes,
+                                          .on_loss = [&](const Status& lost) {
+                                            damage->push_back(Cat(topic, " partition ", p, ": ",
+                                                                  ToStd(lost.message())));
+                                          }}));
+    while (true) {
+      ASSIGN_OR_RETURN(Record* const record, scan.Next());
+      if (record == nullptr) break;
+      RETURN_IF_ERROR(Add({.topic = std::string(topic),
+                           .partition = p,
+                           .key = std::move(record->key),
+                           .value = std::move(record->value),
+                           .tombstone = record->tombstone,
+                           .headers = std::move(record->headers)}));
     }
   }
   return Flush();
