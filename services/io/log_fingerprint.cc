@@ -12,7 +12,34 @@ namespace {
 
 constexpr std::string_view kField = "mark=";
 
+Status LogTruncated(const TopicPartition& at, std::string_view found,
+                    std::string_view consequence) {
+  return FailedPrecondition(Cat("log_truncated: ", at.topic, "/", at.partition, ": ", found,
+                                consequence.empty() ? "" : "; ", consequence));
+}
+
 }  // namespace
+
+Status LogEndsBefore(const TopicPartition& at, int64_t end, int64_t position,
+                     std::string_view consequence) {
+  return LogTruncated(at,
+                      Cat("the log ends at offset ", end, ", before position ", position,
+                          " (topic deleted, recreated, or truncated)"),
+                      consequence);
+}
+
+Status LogWasReplaced(const TopicPartition& at, std::string_view consequence) {
+  return LogTruncated(at, "the topic was deleted, recreated, or truncated", consequence);
+}
+
+Status RecordWasReplaced(const TopicPartition& at, const LogFingerprint& read, AppendTime found,
+                         std::string_view consequence) {
+  return LogTruncated(at,
+                      Cat("the record at offset ", read.offset,
+                          " differs from the record that was read earlier (append time ",
+                          found.ns(), " instead of ", read.append_time.ns(), "; topic replaced)"),
+                      consequence);
+}
 
 std::string EncodeLogMark(const LogFingerprint& mark) {
   return Cat(kField, mark.offset, "@", mark.append_time.ns());
@@ -35,12 +62,7 @@ Status CheckLogMark(Log* log, const TopicPartition& at, int64_t position,
   ASSIGN_OR_RETURN(const std::unique_ptr<PartitionReader> reader, log->OpenReader(at, kFromStart));
   ASSIGN_OR_RETURN(const int64_t start, reader->StartOffset());
   ASSIGN_OR_RETURN(const int64_t end, reader->EndOffset());
-  const std::string place = Cat("log_truncated: ", at.topic, "/", at.partition);
-  if (end < position) {
-    return FailedPrecondition(Cat(place, ": the log ends at offset ", end,
-                                  ", before the stored position ", position,
-                                  " (topic deleted, recreated, or truncated)"));
-  }
+  if (end < position) return LogEndsBefore(at, end, position);
   if (mark.offset < start || mark.offset >= end || mark.append_time == AppendTime())
     return OkStatus();
   RETURN_IF_ERROR(reader->Seek(mark.offset));
@@ -51,10 +73,7 @@ Status CheckLogMark(Log* log, const TopicPartition& at, int64_t position,
   if (records.empty() || records[0].offset != mark.offset ||
       records[0].append_time == mark.append_time)
     return OkStatus();
-  return FailedPrecondition(Cat(place, ": the record at offset ", mark.offset,
-                                " differs from the record that was read earlier (append time ",
-                                records[0].append_time.ns(), " instead of ", mark.append_time.ns(),
-                                "; topic replaced)"));
+  return RecordWasReplaced(at, mark, records[0].append_time);
 }
 
 StatusOr<int64_t> FirstAfter(Log* log, const TopicPartition& at, const LogFingerprint& mark) {

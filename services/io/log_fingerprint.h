@@ -23,6 +23,16 @@ std::string EncodeLogMark(const LogFingerprint& mark);
 // Parses metadata with fields separated by ';'. Returns an empty mark if the field is missing.
 LogFingerprint ParseLogMark(std::string_view metadata);
 
+// Errors for a log that is not the one that was read before. Their codes are FailedPrecondition,
+// and their messages start with "log_truncated". `consequence` is appended after a semicolon unless
+// it is empty.
+Status LogEndsBefore(const TopicPartition& at, int64_t end, int64_t position,
+                     std::string_view consequence = "");
+Status LogWasReplaced(const TopicPartition& at, std::string_view consequence = "");
+// `found` has the offset of `read`, but a different append time.
+Status RecordWasReplaced(const TopicPartition& at, const LogFingerprint& read, AppendTime found,
+                         std::string_view consequence = "");
+
 // Returns FailedPrecondition, starting with "log_truncated", if `position` and `mark` belong to a
 // different log: this log ends before the position, or it has a different record at the mark.
 Status CheckLogMark(Log* log, const TopicPartition& at, int64_t position,

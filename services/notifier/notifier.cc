@@ -353,10 +353,8 @@ class TopicNotifier final : public Notifier {
     RETURN_IF_ERROR(tail->reader->Seek(from));
     window_.Restart(tail->partition, from);
     log_resets_.Add();
-    std::string text =
-        Cat("log_truncated: ", at.topic, "/", at.partition, ": the log ends at offset ", end,
-            ", below the read position ", before,
-            " (topic deleted, recreated, or truncated); continuing at offset ", from);
+    std::string text(
+        ToStd(LogEndsBefore(at, end, before, Cat("continuing at offset ", from)).message()));
     PITWALL_LOG(kError, "notifier", text);
     MutexLock lock(&tail->mutex);
     tail->notice.Set(std::move(text), clock_->Monotonic());

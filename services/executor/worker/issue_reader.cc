@@ -6,6 +6,7 @@
 
 #include "services/base/log.h"
 #include "services/base/text/strings.h"
+#include "services/io/log_fingerprint.h"
 
 namespace pitwall::executor {
 namespace {
@@ -78,8 +79,7 @@ StatusOr<bool> IssueReader::FollowReplaced() {
   const int64_t before = std::exchange(polled_from_, reader_->position());
   begin_ = reader_->position();
   mark_ = {};
-  NoteReset(Cat("log_truncated: ", at_.topic, "/", at_.partition, ": the log ends at offset ", end,
-                ", below the read position ", before, " (topic deleted, recreated, or truncated)"));
+  NoteReset(std::string(ToStd(LogEndsBefore(at_, end, before).message())));
   return true;
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "services/base/text/strings.h"
+#include "services/io/log_fingerprint.h"
 #include "services/notifier/delivery/stored_position.h"
 
 namespace pitwall::notifier {
@@ -21,11 +22,8 @@ Status ActionPosition::Open(bool from_start) {
       next_[p] = committed->offset;
       const Positions ends = acted_->Next();
       if (p < ends.size() && next_[p] > ends[p]) {
-        report_->RecordReset(
-            Cat("log_truncated: ", at.topic, "/", p, ": the log ends at offset ", ends[p],
-                ", below the stored position ", next_[p],
-                " (topic deleted, recreated, or truncated); treating its records as new"),
-            clock_->MonotonicNs());
+        const Status reset = LogEndsBefore(at, ends[p], next_[p], "treating its records as new");
+        report_->RecordReset(std::string(ToStd(reset.message())), clock_->MonotonicNs());
         next_[p] = 0;
       }
     } else {

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "services/base/text/strings.h"
+#include "services/io/log_fingerprint.h"
 
 namespace pitwall::notifier {
 namespace {
@@ -64,10 +65,8 @@ StatusOr<int64_t> StoredPosition::FollowReplaced(int32_t partition) {
   const auto p = static_cast<size_t>(partition);
   LogFingerprint mark = marks_[p].empty() ? LogFingerprint() : marks_[p].back();
   ASSIGN_OR_RETURN(const int64_t from, FirstAfter(log_, {topic_, partition}, mark));
-  report_->RecordReset(
-      Cat("log_truncated: ", topic_, "/", partition,
-          ": the topic was deleted, recreated, or truncated; continuing at offset ", from),
-      clock_->MonotonicNs());
+  const Status reset = LogWasReplaced({topic_, partition}, Cat("continuing at offset ", from));
+  report_->RecordReset(std::string(ToStd(reset.message())), clock_->MonotonicNs());
   mark.offset = -1;
   marks_[p] = {mark};
   stored_[p] = -1;

@@ -7,6 +7,7 @@
 #include "services/base/text/strings.h"
 #include "services/base/time.h"
 #include "services/codec/cloudevents/cloud_event.h"
+#include "services/io/log_fingerprint.h"
 #include "services/io/partition_scan.h"
 #include "services/notifier/receivers/action_notice.h"
 
@@ -97,9 +98,9 @@ Status IssueActions::Restart(int32_t partition) {
   const int64_t lost_at = reader.position();
   RETURN_IF_ERROR(reader.Seek(kFromStart));
   ++resets_;
-  PITWALL_LOG(kError, "notifier", "log_truncated: ", topic_, "/", partition,
-              ": the log ends before offset ", lost_at,
-              " (topic deleted, recreated, or truncated); reading from its start");
+  const Status reset = LogWasReplaced(
+      {topic_, partition}, Cat("the position was ", lost_at, "; reading from the start"));
+  PITWALL_LOG(kError, "notifier", ToStd(reset.message()));
   MutexLock lock(&mutex_);
   // All actions from the old log have been sent, so their positions must precede every offset in
   // the new log.

@@ -5,6 +5,7 @@
 
 #include "services/base/text/strings.h"
 #include "services/codec/cloudevents/cloud_event.h"
+#include "services/io/log_fingerprint.h"
 
 namespace pitwall::notifier {
 
@@ -40,8 +41,7 @@ Status TopicCursor::Next(size_t max, std::vector<FeedItem>* out) {
     const size_t index = static_cast<size_t>(p);
     if (window_->Epoch(p) != epochs_[index]) {
       reset_ = p;
-      return FailedPrecondition(Cat("log_truncated: ", topic_, "/", p,
-                                    ": the topic was deleted, recreated, or truncated"));
+      return LogWasReplaced({topic_, p});
     }
     if (window_->Read(p, room, &positions_[index], out) == RecentEvents::Place::kServed) {
       readers_[index].reset();

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "services/base/text/strings.h"
+#include "services/io/log_fingerprint.h"
 #include "services/processor/partition/partition_options.h"
 
 namespace pitwall::processor {
@@ -48,10 +49,7 @@ Status PartitionInput::CheckEnd(int64_t end) const {
 }
 
 Status PartitionInput::TruncatedAt(int64_t end) const {
-  return FailedPrecondition(Cat("log_truncated: ", at_.topic, " partition ", at_.partition,
-                                ": the log continues at offset ", end,
-                                ", below the expected offset ", next_offset_,
-                                " (topic deleted, recreated, or truncated); ", kAcceptReset));
+  return LogEndsBefore(at_, end, next_offset_, kAcceptReset);
 }
 
 }  // namespace pitwall::processor

@@ -7,6 +7,7 @@
 
 #include "services/base/clock.h"
 #include "services/base/text/strings.h"
+#include "services/io/log_fingerprint.h"
 #include "services/io/topics.h"
 #include "services/processor/snapshot_topic.h"
 
@@ -53,11 +54,8 @@ Status CheckLog(Log* log, const PartitionOptions& options, const TopicPartition&
                 const ResumePoint& resume) {
   const std::string place = Cat(input.topic, " partition ", input.partition);
   if (!resume.committed) return CheckNoSnapshots(log, options, input, place);
-  if (resume.log_end < resume.offset) {
-    return FailedPrecondition(Cat("log_truncated: ", place, ": the log ends at offset ",
-                                  resume.log_end, ", below the committed offset ", resume.offset,
-                                  " (topic deleted, recreated, or truncated); ", kAcceptReset));
-  }
+  if (resume.log_end < resume.offset)
+    return LogEndsBefore(input, resume.log_end, resume.offset, kAcceptReset);
   // A replacement log may have grown beyond the previous end.
   const std::optional<AppliedRecord>& applied = resume.metadata.applied;
   if (!applied.has_value() || applied->offset < resume.log_start ||
@@ -72,10 +70,8 @@ Status CheckLog(Log* log, const PartitionOptions& options, const TopicPartition&
   if (records.empty() || records[0].offset != applied->offset ||
       records[0].append_time == applied->append_time)
     return OkStatus();
-  return FailedPrecondition(Cat("log_truncated: ", place, ": the record at offset ",
-                                applied->offset, " is not the one that was processed (append time ",
-                                records[0].append_time.ns(), " instead of ",
-                                applied->append_time.ns(), "; topic replaced); ", kAcceptReset));
+  return RecordWasReplaced(input, {applied->offset, applied->append_time}, records[0].append_time,
+                           kAcceptReset);
 }
 
 }  // namespace pitwall::processor
