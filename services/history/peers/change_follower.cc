@@ -42,8 +42,7 @@ void ChangeFollower::Stop() {
 StatusOr<uint64_t> ChangeFollower::NewestPlace(int index) const {
   if (index == fleet_.index()) return own_->newest_place();
   ASSIGN_OR_RETURN(const std::string answer, fleet_.peer(index)->Call(PeerMethod::kNewest, ""));
-  BinaryReader in(answer);
-  return in.U64();
+  return DecodePlace(answer);
 }
 
 StatusOr<std::vector<Change>> ChangeFollower::ChangesAfter(int index, uint64_t place) const {
@@ -53,8 +52,7 @@ StatusOr<std::vector<Change>> ChangeFollower::ChangesAfter(int index, uint64_t p
   words.U64(kChanges);
   ASSIGN_OR_RETURN(const std::string answer,
                    fleet_.peer(index)->Call(PeerMethod::kChanges, words.data()));
-  BinaryReader in(answer);
-  return TakeChanges(&in);
+  return DecodeChanges(answer);
 }
 
 Status ChangeFollower::Look(int index, std::optional<uint64_t>* place, bool* first) {

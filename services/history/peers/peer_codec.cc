@@ -306,18 +306,19 @@ void PutChanges(const std::vector<Change>& changes, BinaryWriter* out) {
   }
 }
 
-StatusOr<std::vector<Change>> TakeChanges(BinaryReader* in) {
+StatusOr<std::vector<Change>> DecodeChanges(std::string_view answer) {
+  BinaryReader in(answer);
   std::vector<Change> out;
-  for (size_t n = in->Count(5); n > 0 && in->ok(); --n) {
+  for (size_t n = in.Count(5); n > 0 && in.ok(); --n) {
     Change& change = out.emplace_back();
-    change.place = in->U64();
-    const uint8_t topic = in->U8();
-    if (topic > static_cast<uint8_t>(Change::Topic::kNotification)) in->Fail();
+    change.place = in.U64();
+    const uint8_t topic = in.U8();
+    if (topic > static_cast<uint8_t>(Change::Topic::kNotification)) in.Fail();
     change.topic = static_cast<Change::Topic>(topic);
-    change.job = in->Str();
-    change.time_ns = in->I64();
-    const std::string_view text = in->StrView();
-    if (!in->ok() || text.empty()) continue;
+    change.job = in.Str();
+    change.time_ns = in.I64();
+    const std::string_view text = in.StrView();
+    if (!in.ok() || text.empty()) continue;
     if (change.topic == Change::Topic::kAction) {
       ASSIGN_OR_RETURN(ActionEvent action, cloudevents::DecodeActionEvent(text));
       change.action = std::make_shared<const ActionEvent>(std::move(action));
@@ -332,7 +333,15 @@ StatusOr<std::vector<Change>> TakeChanges(BinaryReader* in) {
       change.event = std::make_shared<const IssueEvent>(std::move(event));
     }
   }
+  RETURN_IF_ERROR(in.Finish("response of a peer"));
   return out;
+}
+
+StatusOr<uint64_t> DecodePlace(std::string_view answer) {
+  BinaryReader in(answer);
+  const uint64_t place = in.U64();
+  RETURN_IF_ERROR(in.Finish("response of a peer"));
+  return place;
 }
 
 std::string PutAnswer(const StatusOr<std::string>& answer) {

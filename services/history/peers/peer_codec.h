@@ -42,7 +42,9 @@ std::vector<SampleColumn> TakeSamples(BinaryReader* in);
 void PutEvents(const std::vector<IssueEventPtr>& events, BinaryWriter* out);
 StatusOr<std::vector<IssueEventPtr>> TakeEvents(BinaryReader* in);
 void PutChanges(const std::vector<Change>& changes, BinaryWriter* out);
-StatusOr<std::vector<Change>> TakeChanges(BinaryReader* in);
+// Returns DataLoss if the answer is truncated or too long.
+StatusOr<std::vector<Change>> DecodeChanges(std::string_view answer);
+StatusOr<uint64_t> DecodePlace(std::string_view answer);
 
 // Encodes an answer's status, followed by the answer's bytes if the status is OK.
 std::string PutAnswer(const StatusOr<std::string>& answer);

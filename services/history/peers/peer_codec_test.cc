@@ -130,11 +130,27 @@ TEST(PeerCodec, NotificationChangeRoundTrips) {
   change.notification = notification;
   BinaryWriter out;
   PutChanges({change}, &out);
-  BinaryReader in(out.data());
-  const auto back = TakeChanges(&in);
-  ASSERT_TRUE(back.ok() && in.Finish("changes").ok()) << back.status();
+  const auto back = DecodeChanges(out.data());
+  ASSERT_TRUE(back.ok()) << back.status();
   ASSERT_NE((*back)[0].notification, nullptr);
   EXPECT_EQ((*back)[0].notification->receiver, "hook");
+}
+
+TEST(PeerCodec, TruncatedChangesAndPlacesAreRejected) {
+  Change change;
+  change.place = 70'000;
+  change.topic = Change::Topic::kIssue;
+  change.job = "j";
+  BinaryWriter changes, place;
+  PutChanges({change, change}, &changes);
+  place.U64(70'000);
+  EXPECT_EQ(DecodeChanges(changes.data())->size(), 2U);
+  EXPECT_EQ(*DecodePlace(place.data()), 70'000U);
+  for (size_t size = 0; size < changes.data().size(); ++size)
+    EXPECT_FALSE(DecodeChanges(changes.data().substr(0, size)).ok()) << size;
+  for (size_t size = 0; size < place.data().size(); ++size)
+    EXPECT_FALSE(DecodePlace(place.data().substr(0, size)).ok()) << size;
+  EXPECT_FALSE(DecodePlace(place.data() + "x").ok());
 }
 
 TEST(PeerCodec, AnswersKeepTheirStatus) {
