@@ -23,6 +23,9 @@ EventTime Source::EffectivePromise() const {
   return least;
 }
 
+// Limit for a declared or measured interval. The interval comes from the client.
+constexpr Duration kLongestInterval = Duration::Days(1);
+
 Duration Source::IdleAfter(const EngineOptions& options) const {
   if (!IsForeign()) return options.liveness.idle_after;
   Duration interval = info.interval;
@@ -31,7 +34,7 @@ Duration Source::IdleAfter(const EngineOptions& options) const {
                    ? options.liveness.foreign_unknown_interval
                    : *std::max_element(silence.gaps.begin(), silence.gaps.end());
   }
-  return std::max(options.liveness.idle_after, 3 * interval);
+  return std::max(options.liveness.idle_after, 3 * std::min(interval, kLongestInterval));
 }
 
 bool Source::Accept(const Batch& batch, EngineCounters& counters) {

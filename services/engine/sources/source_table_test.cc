@@ -49,6 +49,14 @@ class SourceTableTest : public ::testing::Test {
   JobInput input_{options_, &clock_, &limits_, &counters_};
 };
 
+TEST_F(SourceTableTest, HugeIntervalDoesNotOverflow) {
+  Batch batch = BatchOf(0);
+  batch.info.kind = SourceKind::kForeign;
+  batch.info.interval = Duration::Nanos(INT64_MAX);
+  const Source* source = sources().FindOrAdd(batch).source;
+  EXPECT_EQ(source->IdleAfter(options_), Duration::Days(3));
+}
+
 TEST_F(SourceTableTest, FindOrAdd_AddsBootOnce) {
   const auto [source, fresh] = sources().FindOrAdd(BatchOf(0));
   EXPECT_TRUE(fresh);
