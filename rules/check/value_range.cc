@@ -10,7 +10,6 @@
 namespace pitwall::check {
 namespace {
 
-
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 bool IsAny(const ValueRange& range) { return !range.IsBounded() && range.low != range.high; }

@@ -12,7 +12,6 @@
 namespace pitwall::eval {
 namespace {
 
-
 // Sorts NaN before all numbers, as in Prometheus' quantile, and -0 before 0. The selected quantile
 // therefore does not depend on the sort implementation.
 bool LessNanFirst(double a, double b) {

@@ -12,7 +12,6 @@
 namespace pitwall::eval {
 namespace {
 
-
 // Returns the position of a label set between 0 and 1, as in Prometheus. The position is the hash
 // of the label set in Prometheus' own encoding, in which lengths of 255 or more take three extra
 // bytes.

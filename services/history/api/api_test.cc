@@ -190,7 +190,7 @@ TEST_F(Api, UnchangedResponse_ReturnsNotModified) {
   const auto again = [&](std::string if_none_match) {
     http::HttpRequest request;
     request.headers = {{"if-none-match", std::move(if_none_match)}};
-    return RequestCapture("GET", "/job?job=job-1", request);
+    return Ask("GET", "/job?job=job-1", request);
   };
   EXPECT_EQ(again(tag).status, 304);
   EXPECT_THAT(again(tag).body, IsEmpty());
@@ -244,31 +244,31 @@ TEST_F(Api, BinaryChartEqualsJsonChart) {
 }
 
 TEST_F(Api, DeleteRequiresCompleteId) {
-  EXPECT_EQ(RequestCapture("DELETE", "/job?job=job").status, 400);  // not the complete ID
-  EXPECT_EQ(RequestCapture("DELETE", "/job?job=job-1").status, 200);
-  EXPECT_EQ(RequestCapture("DELETE", "/job?job=job-1").status, 404);
+  EXPECT_EQ(Ask("DELETE", "/job?job=job").status, 400);  // not the complete ID
+  EXPECT_EQ(Ask("DELETE", "/job?job=job-1").status, 200);
+  EXPECT_EQ(Ask("DELETE", "/job?job=job-1").status, 404);
   history_.Edit("runs", [](auto*) {});
-  const http::HttpResponse running = RequestCapture("DELETE", "/job?job=runs");
+  const http::HttpResponse running = Ask("DELETE", "/job?job=runs");
   EXPECT_EQ(running.status, 409);
   EXPECT_THAT(running.body, HasSubstr("still running"));
   options_.keeper = nullptr;
-  EXPECT_EQ(RequestCapture("DELETE", "/job?job=runs").status, 409);
+  EXPECT_EQ(Ask("DELETE", "/job?job=runs").status, 409);
 }
 
 TEST_F(Api, ArchiveIsWrittenToConfiguredFolder) {
-  EXPECT_EQ(RequestCapture("POST", "/job/archive?job=job-1").status, 200);
-  EXPECT_EQ(RequestCapture("POST", "/job/archive?job=job-1&name=kept.1").status, 200);
+  EXPECT_EQ(Ask("POST", "/job/archive?job=job-1").status, 200);
+  EXPECT_EQ(Ask("POST", "/job/archive?job=job-1&name=kept.1").status, 200);
   for (const std::string_view bad : {"..%2Fx", "%2Fetc", ".", "..", ".hidden", "a%2Fb", "a%20b"}) {
-    EXPECT_EQ(RequestCapture("POST", Cat("/job/archive?job=job-1&name=", bad)).status, 400) << bad;
+    EXPECT_EQ(Ask("POST", Cat("/job/archive?job=job-1&name=", bad)).status, 400) << bad;
   }
   ASSERT_THAT(keeper_.archived, SizeIs(2));
   EXPECT_EQ(keeper_.archived[0].second, "/archives/job-1");
   EXPECT_EQ(keeper_.archived[1].second, "/archives/kept.1");
   history_.Edit("../../x y", [](auto*) {});
-  EXPECT_EQ(RequestCapture("POST", "/job/archive?job=..%2F..%2Fx%20y").status, 200);
+  EXPECT_EQ(Ask("POST", "/job/archive?job=..%2F..%2Fx%20y").status, 200);
   EXPECT_EQ(keeper_.archived[2].second, "/archives/______x_y");
   options_.archive_dir.clear();
-  EXPECT_EQ(RequestCapture("POST", "/job/archive?job=job-1").status, 409);
+  EXPECT_EQ(Ask("POST", "/job/archive?job=job-1").status, 409);
 }
 
 TEST_F(Api, LinksStartWithExternalUrl) {
@@ -411,41 +411,36 @@ TEST_F(Api, ParameterAt_ReturnsStateAtThatTime) {
 
 TEST_F(Api, CaptureRequiresRunningJobAndCompleteId) {
   history_.Edit("runs", [](auto*) {});
-  EXPECT_EQ(RequestCapture("POST", "/job/capture?job=runs").status,
-            409);  // no capture source is configured
+  EXPECT_EQ(Ask("POST", "/job/capture?job=runs").status, 409);  // no capture source is configured
   FakeCaptures captures;
   options_.captures = &captures;
-  const http::HttpResponse asked = RequestCapture("POST", "/job/capture?job=runs&rank=1&rank=3");
+  const http::HttpResponse asked = Ask("POST", "/job/capture?job=runs&rank=1&rank=3");
   EXPECT_EQ(asked.body, "{\"request\":\"request-2\"}");
   ASSERT_THAT(captures.asked, SizeIs(1));
   EXPECT_EQ(captures.asked[0].job, "runs");
   EXPECT_THAT(captures.asked[0].ranks, ::testing::ElementsAre(1, 3));
   EXPECT_EQ(captures.asked[0].principal, "act");
   EXPECT_GT(captures.asked[0].expires.ns(), clock_.WallNs());
-  EXPECT_EQ(RequestCapture("POST", "/job/capture?job=run").status, 400);    // not the complete ID
-  EXPECT_EQ(RequestCapture("POST", "/job/capture?job=job-1").status, 409);  // the job has ended
-  EXPECT_EQ(RequestCapture("POST", "/job/capture?job=runs&rank=-1").status, 400);
+  EXPECT_EQ(Ask("POST", "/job/capture?job=run").status, 400);    // not the complete ID
+  EXPECT_EQ(Ask("POST", "/job/capture?job=job-1").status, 409);  // the job has ended
+  EXPECT_EQ(Ask("POST", "/job/capture?job=runs&rank=-1").status, 400);
   EXPECT_THAT(captures.asked, SizeIs(1));
 }
 
 TEST_F(Api, StopRequiresReasonAndCompleteId) {
   history_.Edit("runs", [](auto*) {});
-  EXPECT_EQ(RequestCapture("POST", "/job/stop?job=runs&reason=x").status,
-            409);  // requests are disabled
+  EXPECT_EQ(Ask("POST", "/job/stop?job=runs&reason=x").status, 409);  // requests are disabled
   std::vector<ActionEvent> asked;
   options_.request_action = [&](const ActionEvent& request) {
     asked.push_back(request);
     return OkStatus();
   };
-  EXPECT_EQ(RequestCapture("POST", "/job/stop?job=runs").status, 400);
-  EXPECT_EQ(RequestCapture("POST", "/job/stop?job=runs&reason=%20").status, 400);
-  EXPECT_EQ(RequestCapture("POST", "/job/stop?job=run&reason=x").status,
-            400);  // not the complete ID
-  EXPECT_EQ(RequestCapture("POST", "/job/stop?job=job-1&reason=x").status,
-            409);  // the job has ended
+  EXPECT_EQ(Ask("POST", "/job/stop?job=runs").status, 400);
+  EXPECT_EQ(Ask("POST", "/job/stop?job=runs&reason=%20").status, 400);
+  EXPECT_EQ(Ask("POST", "/job/stop?job=run&reason=x").status, 400);    // not the complete ID
+  EXPECT_EQ(Ask("POST", "/job/stop?job=job-1&reason=x").status, 409);  // the job has ended
   ASSERT_THAT(asked, SizeIs(0));
-  const http::HttpResponse answer =
-      RequestCapture("POST", "/job/stop?job=runs&reason=it%20diverges");
+  const http::HttpResponse answer = Ask("POST", "/job/stop?job=runs&reason=it%20diverges");
   ASSERT_THAT(asked, SizeIs(1));
   EXPECT_EQ(answer.body, Cat("{\"request\":\"", asked[0].issue, "\"}"));
   EXPECT_EQ(asked[0].issue.size(), 32);
@@ -455,12 +450,12 @@ TEST_F(Api, StopRequiresReasonAndCompleteId) {
   EXPECT_EQ(asked[0].why, "it diverges");
   EXPECT_EQ(asked[0].principal, "act");
   EXPECT_GT(asked[0].expires.ns(), clock_.WallNs());
-  (void)RequestCapture("POST", "/job/stop?job=runs&reason=again");
-  EXPECT_EQ(RequestCapture("POST", "/job/interval?job=runs&interval=3s&reason=x").status, 400);
-  EXPECT_EQ(RequestCapture("POST", "/job/interval?job=job-1&interval=5s&reason=x").status, 409);
+  (void)Ask("POST", "/job/stop?job=runs&reason=again");
+  EXPECT_EQ(Ask("POST", "/job/interval?job=runs&interval=3s&reason=x").status, 400);
+  EXPECT_EQ(Ask("POST", "/job/interval?job=job-1&interval=5s&reason=x").status, 409);
   EXPECT_NE(asked[1].issue, asked[0].issue);
   ASSERT_THAT(asked, SizeIs(2));
-  EXPECT_EQ(RequestCapture("POST", "/job/interval?job=runs&interval=5s&reason=x").status, 200);
+  EXPECT_EQ(Ask("POST", "/job/interval?job=runs&interval=5s&reason=x").status, 200);
   ASSERT_THAT(asked, SizeIs(3));
   EXPECT_EQ(asked[2].kind, ActionKind::kInterval);
   EXPECT_EQ(asked[2].interval.ns(), 5 * kNanosPerSecond);
@@ -480,21 +475,19 @@ TEST_F(Api, OnlyValidParameterChangesAreRequested) {
   };
   const std::string path = "/job/parameter?job=runs&rule=p/g/A&reason=to%20see&parameter=";
   for (const std::string_view value : {"", "&value=", "&value=many", "&value=nan", "&value=inf"})
-    EXPECT_EQ(RequestCapture("POST", Cat(path, "limit", value)).status, 400) << value;
-  const http::HttpResponse wrong = RequestCapture("POST", Cat(path, "lmit&value=1"));
+    EXPECT_EQ(Ask("POST", Cat(path, "limit", value)).status, 400) << value;
+  const http::HttpResponse wrong = Ask("POST", Cat(path, "lmit&value=1"));
   EXPECT_EQ(wrong.status, 400);
   EXPECT_THAT(wrong.body, HasSubstr(R"("place":"parameter")"));
   EXPECT_EQ(
-      RequestCapture("POST", "/job/parameter?job=job-1&rule=p/g/A&reason=x&parameter=limit&value=1")
-          .status,
+      Ask("POST", "/job/parameter?job=job-1&rule=p/g/A&reason=x&parameter=limit&value=1").status,
       409);
   EXPECT_EQ(
-      RequestCapture("POST", "/job/parameter?job=run&rule=p/g/A&reason=x&parameter=limit&value=1")
-          .status,
+      Ask("POST", "/job/parameter?job=run&rule=p/g/A&reason=x&parameter=limit&value=1").status,
       400);
   ASSERT_THAT(asked, SizeIs(0));
-  EXPECT_EQ(RequestCapture("POST", Cat(path, "limit&value=0.3")).status, 200);
-  EXPECT_EQ(RequestCapture("POST", Cat(path, "limit&value=null")).status, 200);
+  EXPECT_EQ(Ask("POST", Cat(path, "limit&value=0.3")).status, 200);
+  EXPECT_EQ(Ask("POST", Cat(path, "limit&value=null")).status, 200);
   ASSERT_THAT(asked, SizeIs(2));
   EXPECT_EQ(asked[0].kind, ActionKind::kParameter);
   EXPECT_EQ(asked[0].rule, kParameterRequestRule);

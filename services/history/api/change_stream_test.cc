@@ -167,8 +167,8 @@ class Served : public ApiTest {
                                 body.size(), "\r\n", headers, "\r\n", body)));
     return socket;
   }
-  std::string RequestCapture(std::string_view line, std::string_view headers,
-                             std::string_view body = "") const {
+  std::string Ask(std::string_view line, std::string_view headers,
+                  std::string_view body = "") const {
     return Send(line, Cat("Connection: close\r\n", headers), body).ReadAll();
   }
   std::string Host() const { return Cat("127.0.0.1:", server_->port()); }
@@ -176,7 +176,7 @@ class Served : public ApiTest {
   // Signs in and returns "Cookie: …", the header for subsequent requests.
   std::string Login(std::string_view token) const {
     const std::string answer =
-        RequestCapture("POST /api/pitwall/v1/session", Own(), Cat("{\"token\": \"", token, "\"}"));
+        Ask("POST /api/pitwall/v1/session", Own(), Cat("{\"token\": \"", token, "\"}"));
     const size_t at = answer.find("Set-Cookie: ");
     EXPECT_NE(at, std::string::npos) << answer;
     if (at == std::string::npos) return "";
@@ -188,28 +188,27 @@ class Served : public ApiTest {
 };
 
 TEST_F(Served, SessionAllowsViewingActingAndSigningOut) {
-  EXPECT_THAT(RequestCapture("GET /api/pitwall/v1/jobs", ""), HasSubstr(" 401 "));
-  EXPECT_THAT(RequestCapture("GET /api/pitwall/v1/session", ""), HasSubstr("\"role\":\"none\""));
+  EXPECT_THAT(Ask("GET /api/pitwall/v1/jobs", ""), HasSubstr(" 401 "));
+  EXPECT_THAT(Ask("GET /api/pitwall/v1/session", ""), HasSubstr("\"role\":\"none\""));
   const std::string view = Login("see"), act = Login("do");
-  EXPECT_THAT(RequestCapture("GET /api/pitwall/v1/jobs", view), HasSubstr(" 200 "));
-  EXPECT_THAT(RequestCapture("GET /api/pitwall/v1/session", view), HasSubstr("\"role\":\"view\""));
-  EXPECT_THAT(RequestCapture("GET /api/pitwall/v1/session", act), HasSubstr("\"role\":\"act\""));
+  EXPECT_THAT(Ask("GET /api/pitwall/v1/jobs", view), HasSubstr(" 200 "));
+  EXPECT_THAT(Ask("GET /api/pitwall/v1/session", view), HasSubstr("\"role\":\"view\""));
+  EXPECT_THAT(Ask("GET /api/pitwall/v1/session", act), HasSubstr("\"role\":\"act\""));
   constexpr std::string_view kDelete = "DELETE /api/pitwall/v1/job?job=job-1";
-  EXPECT_THAT(RequestCapture(kDelete, view + Own()), HasSubstr(" 403 "));
-  EXPECT_THAT(RequestCapture(kDelete, act + "Origin: http://evil.example\r\n"), HasSubstr(" 403 "));
-  EXPECT_THAT(RequestCapture(kDelete, act), HasSubstr(" 401 "));  // without an Origin header
-  EXPECT_THAT(RequestCapture(kDelete, act + Own()), HasSubstr(" 200 "));
-  EXPECT_THAT(RequestCapture("DELETE /api/pitwall/v1/session", view + Own()),
-              HasSubstr("Max-Age=0"));
-  EXPECT_THAT(RequestCapture("GET /api/pitwall/v1/jobs", view), HasSubstr(" 401 "));
-  EXPECT_THAT(RequestCapture("GET /api/pitwall/v1/jobs", act), HasSubstr(" 200 "));
+  EXPECT_THAT(Ask(kDelete, view + Own()), HasSubstr(" 403 "));
+  EXPECT_THAT(Ask(kDelete, act + "Origin: http://evil.example\r\n"), HasSubstr(" 403 "));
+  EXPECT_THAT(Ask(kDelete, act), HasSubstr(" 401 "));  // without an Origin header
+  EXPECT_THAT(Ask(kDelete, act + Own()), HasSubstr(" 200 "));
+  EXPECT_THAT(Ask("DELETE /api/pitwall/v1/session", view + Own()), HasSubstr("Max-Age=0"));
+  EXPECT_THAT(Ask("GET /api/pitwall/v1/jobs", view), HasSubstr(" 401 "));
+  EXPECT_THAT(Ask("GET /api/pitwall/v1/jobs", act), HasSubstr(" 200 "));
   clock_.Advance(int64_t{12} * 3600 * kNanosPerSecond);
-  EXPECT_THAT(RequestCapture("GET /api/pitwall/v1/jobs", act), HasSubstr(" 401 "));
+  EXPECT_THAT(Ask("GET /api/pitwall/v1/jobs", act), HasSubstr(" 401 "));
 }
 
 TEST_F(Served, WrongTokenOrOrigin_IsRejected) {
   const auto login = [&](std::string_view headers, std::string_view body) {
-    return RequestCapture("POST /api/pitwall/v1/session", headers, body);
+    return Ask("POST /api/pitwall/v1/session", headers, body);
   };
   const std::string wrong = login(Own(), R"({"token": "s3cret-but-wrong"})");
   EXPECT_THAT(wrong, HasSubstr(" 401 "));

@@ -208,7 +208,7 @@ TEST(GoldenScript, MalformedScript_ErrorNamesCause) {
             std::string::npos);
   EXPECT_NE(ScriptError("eval instant at 0 m\n expect fail regex: (\n").find("regular expression"),
             std::string::npos);
-  EXPECT_NE(ScriptError("eval instant at 0 m\n expect fail\n expect fail\n").find("twice"),
+  EXPECT_NE(ScriptError("eval instant at 0 m\n expect fail\n expect fail\n").find("more than once"),
             std::string::npos);
 }
 

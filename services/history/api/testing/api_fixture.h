@@ -228,8 +228,8 @@ class ApiTest : public ::testing::Test {
     };
   }
 
-  http::HttpResponse RequestCapture(std::string_view method, std::string_view target,
-                                    http::HttpRequest request = {}) const {
+  http::HttpResponse Ask(std::string_view method, std::string_view target,
+                         http::HttpRequest request = {}) const {
     const http::Router router = *http::Router::Make(Routes(options_));
     request.method = method;
     EXPECT_TRUE(http::ParseTarget(Cat(kApiPrefix, target), &request)) << target;
@@ -237,7 +237,7 @@ class ApiTest : public ::testing::Test {
     EXPECT_NE(match.route, nullptr) << method << " " << target;
     return match.route == nullptr ? http::HttpResponse() : match.route->handler(request);
   }
-  http::HttpResponse Get(std::string_view target) const { return RequestCapture("GET", target); }
+  http::HttpResponse Get(std::string_view target) const { return Ask("GET", target); }
 
   fakes::FakeClock clock_;
   VectorHistory history_;
