@@ -35,10 +35,12 @@ class Excuses:
             return True
         return any(w.get("partition") == partition for w in self._damaged("issues"))
 
-    def repeats(self):
-        """Returns true if the whole journal was lost, including the positions. Events may then be written again with the same IDs. A repair alone
-        does not cause repeats."""
-        return any(set(w.get("way", [])) - {"pitwall log repair"} for w in self._damaged("commits"))
+    def repeats(self, event):
+        """Returns true if the event may be written again with the same ID: the whole journal was lost, including the positions, or the processor's
+        state was dropped, so that the changes of running jobs are reported again. A repair alone does not cause repeats."""
+        if any(set(w.get("way", [])) - {"pitwall log repair"} for w in self._damaged("commits")):
+            return True
+        return event["type"] == "io.pitwall.job.changed" and any("--accept-log-reset" in w.get("way", []) for w in self._damages)
 
     def invented(self, event):
         """Returns true if the event may have been delivered and then lost from the log with the damaged file."""

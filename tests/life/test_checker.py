@@ -125,6 +125,16 @@ class Checker(unittest.TestCase):
         self.a.events.insert(i + 1, copy.deepcopy(self.a.events[i]))
         self.finds("occurs 2 times in the log", "is found 2 times")
 
+    def test_repeated_job_change_after_accepted_reset_is_excused(self):
+        change = copy.deepcopy(self.a.events[-1])
+        change["event"].update(type="io.pitwall.job.changed", id="change")
+        self.a.events += [change, copy.deepcopy(change)]
+        self.finds("occurs 2 times in the log")
+        self.damage("rules", ["rule set is missing"], way=["pitwall log repair"])
+        self.finds("occurs 2 times in the log")
+        self.damage("rules", ["rule set is missing"], way=["pitwall log repair", "--accept-log-reset"])
+        self.assertEqual(check(self.a), [])
+
     def test_repeated_event_with_new_id_is_detected(self):
         i = self.kind("resolved")[0]
         again = copy.deepcopy(self.a.events[i])
