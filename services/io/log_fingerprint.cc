@@ -20,10 +20,10 @@ Status LogTruncated(const TopicPartition& at, std::string_view found,
 
 }  // namespace
 
-Status LogEndsBefore(const TopicPartition& at, int64_t end, int64_t position,
-                     std::string_view consequence) {
+Status LogIsBehind(const TopicPartition& at, int64_t offset, int64_t position,
+                   std::string_view consequence) {
   return LogTruncated(at,
-                      Cat("the log ends at offset ", end, ", before position ", position,
+                      Cat("the log is at offset ", offset, ", before position ", position,
                           " (topic deleted, recreated, or truncated)"),
                       consequence);
 }
@@ -62,7 +62,7 @@ Status CheckLogMark(Log* log, const TopicPartition& at, int64_t position,
   ASSIGN_OR_RETURN(const std::unique_ptr<PartitionReader> reader, log->OpenReader(at, kFromStart));
   ASSIGN_OR_RETURN(const int64_t start, reader->StartOffset());
   ASSIGN_OR_RETURN(const int64_t end, reader->EndOffset());
-  if (end < position) return LogEndsBefore(at, end, position);
+  if (end < position) return LogIsBehind(at, end, position);
   if (mark.offset < start || mark.offset >= end || mark.append_time == AppendTime())
     return OkStatus();
   RETURN_IF_ERROR(reader->Seek(mark.offset));

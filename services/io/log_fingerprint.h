@@ -26,8 +26,9 @@ LogFingerprint ParseLogMark(std::string_view metadata);
 // Errors for a log that is not the one that was read before. Their codes are FailedPrecondition,
 // and their messages start with "log_truncated". `consequence` is appended after a semicolon unless
 // it is empty.
-Status LogEndsBefore(const TopicPartition& at, int64_t end, int64_t position,
-                     std::string_view consequence = "");
+// The log ends at `offset`, or its next record is there.
+Status LogIsBehind(const TopicPartition& at, int64_t offset, int64_t position,
+                   std::string_view consequence = "");
 Status LogWasReplaced(const TopicPartition& at, std::string_view consequence = "");
 // `found` has the offset of `read`, but a different append time.
 Status RecordWasReplaced(const TopicPartition& at, const LogFingerprint& read, AppendTime found,

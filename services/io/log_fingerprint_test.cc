@@ -62,7 +62,7 @@ TEST_F(LogFingerprintTest, ShorterLogIsTruncated) {
   const LogFingerprint mark = Newest();
   log_.Cut("topic", 0, 1);
   EXPECT_EQ(Check(3, mark),
-            "log_truncated: topic/0: the log ends at offset 1, before position 3 (topic deleted, "
+            "log_truncated: topic/0: the log is at offset 1, before position 3 (topic deleted, "
             "recreated, or truncated)");
 }
 

@@ -354,7 +354,7 @@ class TopicNotifier final : public Notifier {
     window_.Restart(tail->partition, from);
     log_resets_.Add();
     std::string text(
-        ToStd(LogEndsBefore(at, end, before, Cat("continuing at offset ", from)).message()));
+        ToStd(LogIsBehind(at, end, before, Cat("continuing at offset ", from)).message()));
     PITWALL_LOG(kError, "notifier", text);
     MutexLock lock(&tail->mutex);
     tail->notice.Set(std::move(text), clock_->Monotonic());

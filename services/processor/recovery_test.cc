@@ -237,7 +237,8 @@ TEST_F(RecoveryTest, TopicReplacedAtRuntime_StopsProcessor) {
   EXPECT_THAT(std::string(Open().message()), HasSubstr("log_truncated"));
   // The processor also stops if the new log has grown past the previous end.
   for (int i = 0; i < 100; ++i) Append(kTelemetryTopic, "job", Sample(1, "job"));
-  EXPECT_THAT(std::string(Open().message()), HasSubstr("is not the one that was processed"));
+  EXPECT_THAT(std::string(Open().message()),
+              HasSubstr("differs from the record that was read earlier"));
 
   options_.accept_log_reset = true;
   ASSERT_TRUE(Open().ok());

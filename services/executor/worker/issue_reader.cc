@@ -79,7 +79,7 @@ StatusOr<bool> IssueReader::FollowReplaced() {
   const int64_t before = std::exchange(polled_from_, reader_->position());
   begin_ = reader_->position();
   mark_ = {};
-  NoteReset(std::string(ToStd(LogEndsBefore(at_, end, before).message())));
+  NoteReset(std::string(ToStd(LogIsBehind(at_, end, before).message())));
   return true;
 }
 

@@ -143,18 +143,18 @@ TEST_F(OpenApi, EveryResponseMatchesItsSchema) {
   }
   http::HttpRequest login;
   login.body = R"({"token": "see"})";
-  EXPECT_THAT(Faults("POST", "/session", RequestCapture("POST", "/session", login)), IsEmpty());
-  EXPECT_THAT(Faults("DELETE", "/session", RequestCapture("DELETE", "/session")), IsEmpty());
+  EXPECT_THAT(Faults("POST", "/session", Ask("POST", "/session", login)), IsEmpty());
+  EXPECT_THAT(Faults("DELETE", "/session", Ask("DELETE", "/session")), IsEmpty());
   FakeCaptures captures;
   options_.captures = &captures;
   history_.Edit("runs", [](auto*) {});
-  const http::HttpResponse asked_for = RequestCapture("POST", "/job/capture?job=runs");
+  const http::HttpResponse asked_for = Ask("POST", "/job/capture?job=runs");
   EXPECT_EQ(asked_for.status, 200) << asked_for.body;
   EXPECT_THAT(Faults("POST", "/job/capture", asked_for), IsEmpty());
-  const http::HttpResponse archived = RequestCapture("POST", "/job/archive?job=job-1");
+  const http::HttpResponse archived = Ask("POST", "/job/archive?job=job-1");
   EXPECT_EQ(archived.status, 200);
   EXPECT_THAT(Faults("POST", "/job/archive", archived), IsEmpty());
-  const http::HttpResponse deleted = RequestCapture("DELETE", "/job?job=job-1");
+  const http::HttpResponse deleted = Ask("DELETE", "/job?job=job-1");
   EXPECT_EQ(deleted.status, 200);
   EXPECT_THAT(Faults("DELETE", "/job", deleted), IsEmpty());
 }

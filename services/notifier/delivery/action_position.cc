@@ -22,7 +22,7 @@ Status ActionPosition::Open(bool from_start) {
       next_[p] = committed->offset;
       const Positions ends = acted_->Next();
       if (p < ends.size() && next_[p] > ends[p]) {
-        const Status reset = LogEndsBefore(at, ends[p], next_[p], "treating its records as new");
+        const Status reset = LogIsBehind(at, ends[p], next_[p], "treating its records as new");
         report_->RecordReset(std::string(ToStd(reset.message())), clock_->MonotonicNs());
         next_[p] = 0;
       }

@@ -49,7 +49,7 @@ Status PartitionInput::CheckEnd(int64_t end) const {
 }
 
 Status PartitionInput::TruncatedAt(int64_t end) const {
-  return LogEndsBefore(at_, end, next_offset_, kAcceptReset);
+  return LogIsBehind(at_, end, next_offset_, kAcceptReset);
 }
 
 }  // namespace pitwall::processor

@@ -90,8 +90,7 @@ TEST_F(PartitionInputTest, LogThatEndsBelowOffset_IsReportedAsTruncated) {
   EXPECT_TRUE(input_.CheckEnd(1).ok());
   const Status truncated = input_.CheckEnd(0);
   EXPECT_TRUE(absl::IsFailedPrecondition(truncated));
-  EXPECT_THAT(std::string(truncated.message()),
-              HasSubstr("continues at offset 0, below the expected offset 1"));
+  EXPECT_THAT(std::string(truncated.message()), HasSubstr("is at offset 0, before position 1"));
 }
 
 }  // namespace

@@ -55,7 +55,7 @@ Status CheckLog(Log* log, const PartitionOptions& options, const TopicPartition&
   const std::string place = Cat(input.topic, " partition ", input.partition);
   if (!resume.committed) return CheckNoSnapshots(log, options, input, place);
   if (resume.log_end < resume.offset)
-    return LogEndsBefore(input, resume.log_end, resume.offset, kAcceptReset);
+    return LogIsBehind(input, resume.log_end, resume.offset, kAcceptReset);
   // A replacement log may have grown beyond the previous end.
   const std::optional<AppliedRecord>& applied = resume.metadata.applied;
   if (!applied.has_value() || applied->offset < resume.log_start ||
