@@ -103,7 +103,8 @@ Status ParameterChangeHandler::OpenReaders() {
     ASSIGN_OR_RETURN(const int64_t end, reader->EndOffset());
     RETURN_IF_ERROR(reader->Seek(std::max(start, end - options_.read_back)));
     ASSIGN_OR_RETURN(PartitionScan scan,
-                     PartitionScan::Continue(reader.get(), {std::string(kActionsTopic), p}));
+                     PartitionScan::Continue(reader.get(), {std::string(kActionsTopic), p},
+                                             {.max_silent_polls = 0}));
     while (true) {
       ASSIGN_OR_RETURN(const Record* const record, scan.Next());
       if (record == nullptr) break;

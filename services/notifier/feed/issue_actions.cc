@@ -53,8 +53,10 @@ Status IssueActions::ReadAll() {
   RETURN_IF_ERROR(Open());
   for (size_t p = 0; p < readers_.size(); ++p) {
     const auto partition = static_cast<int32_t>(p);
-    ASSIGN_OR_RETURN(PartitionScan scan,
-                     PartitionScan::Continue(readers_[p].get(), {topic_, partition}));
+    ASSIGN_OR_RETURN(
+        PartitionScan scan,
+        PartitionScan::Continue(readers_[p].get(), {topic_, partition},
+                                {.poll_timeout = Duration::Millis(200), .max_silent_polls = 50}));
     std::vector<Record> records;
     while (true) {
       ASSIGN_OR_RETURN(Record* const record, scan.Next());

@@ -27,7 +27,9 @@ SilenceTable::SilenceTable(Clock* clock, Log* log, std::string topic)
 
 Status SilenceTable::Open() {
   RETURN_IF_ERROR(log_->EnsureTopic(topic_, {.partitions = 1, .compacted = true}));
-  ASSIGN_OR_RETURN(PartitionScan scan, PartitionScan::Open(log_, {topic_, 0}, kFromStart));
+  ASSIGN_OR_RETURN(PartitionScan scan, PartitionScan::Open(log_, {topic_, 0}, kFromStart,
+                                                           {.poll_timeout = Duration::Millis(100),
+                                                            .max_silent_polls = 50}));
   while (true) {
     ASSIGN_OR_RETURN(const Record* const record, scan.Next());
     if (record == nullptr) break;
