@@ -57,16 +57,14 @@ Status IssueActions::ReadAll() {
         PartitionScan scan,
         PartitionScan::Continue(readers_[p].get(), {topic_, partition},
                                 {.poll_timeout = Duration::Millis(200), .max_silent_polls = 50}));
-    std::vector<Record> records;
+    // An error must not discard records that the reader has already passed.
     while (true) {
       ASSIGN_OR_RETURN(Record* const record, scan.Next());
       if (record == nullptr) break;
-      records.push_back(std::move(*record));
-      if (records.size() < kPollRecords) continue;
-      Take(records, partition, records.back().offset + 1);
-      records.clear();
+      const int64_t next = record->offset + 1;
+      Take({std::move(*record)}, partition, next);
     }
-    Take(records, partition, readers_[p]->position());
+    Take({}, partition, readers_[p]->position());
   }
   return OkStatus();
 }
