@@ -8,66 +8,47 @@
 #include "services/base/log.h"
 #include "services/base/text/stable_hash.h"
 #include "services/base/text/strings.h"
-#include "services/base/time.h"
-#include "services/io/partition_scan.h"
 
 namespace pitwall::notifier {
-namespace {
-
-constexpr size_t kBatch = 256;
-constexpr size_t kBatchBytes = size_t{1} << 20;
-
-}  // namespace
 
 SilenceTable::SilenceTable(Clock* clock, Log* log, std::string topic)
-    : clock_(clock), log_(log), topic_(std::move(topic)) {
+    : clock_(clock),
+      log_(log),
+      table_(
+          clock, log, std::move(topic),
+          {.put = [this](const Record& record) { Put(record); },
+           .remove = [this](const std::string& id) { set_.Remove(id); },
+           // Silences of the former topic stay in force until they end.
+           .replaced =
+               [](const Status& why) { PITWALL_LOG(kError, "notifier", ToStd(why.message())); }}) {
   const MutexLock lock(&mutex_);
   age_clock_.Advance(clock_->WallNs(), clock_->MonotonicNs());  // starts the retention period
 }
 
 Status SilenceTable::Open() {
-  RETURN_IF_ERROR(log_->EnsureTopic(topic_, {.partitions = 1, .compacted = true}));
-  ASSIGN_OR_RETURN(PartitionScan scan, PartitionScan::Open(log_, {topic_, 0}, kFromStart,
-                                                           {.poll_timeout = Duration::Millis(100),
-                                                            .max_silent_polls = 50}));
-  while (true) {
-    ASSIGN_OR_RETURN(const Record* const record, scan.Next());
-    if (record == nullptr) break;
-    Take(*record);
-  }
-  reader_ = scan.ReleaseReader();
-  return OkStatus();
+  RETURN_IF_ERROR(log_->EnsureTopic(table_.topic(), {.partitions = 1, .compacted = true}));
+  return table_.ReadToEnd();
 }
 
 Status SilenceTable::ReadNew() {
-  if (reader_ == nullptr) return Open();
-  std::vector<Record> records;
-  const Status polled = reader_->Poll(kBatch, kBatchBytes, Duration::Zero(), &records);
-  if (!polled.ok() && !absl::IsDataLoss(polled)) return polled;
-  if (records.empty()) {
-    // A recreated topic is read from its first record.
-    ASSIGN_OR_RETURN(const int64_t end, reader_->EndOffset());
-    if (end < reader_->position()) return reader_->Seek(kFromStart);
-    return OkStatus();
-  }
-  for (const Record& record : records) Take(record);
-  const MutexLock lock(&mutex_);
-  for (Wakeup* wakeup : listeners_) wakeup->Wake();
+  ASSIGN_OR_RETURN(const bool changed, table_.ReadNew());
+  if (changed) WakeListeners();
   return OkStatus();
 }
 
-void SilenceTable::Take(const Record& record) {
-  if (record.tombstone) {
-    set_.Remove(record.key);
-    return;
-  }
+void SilenceTable::Put(const Record& record) {
   StatusOr<Silence> silence = DecodeSilence(record.value);
   if (silence.ok()) {
     set_.Put(*std::move(silence));
   } else {
-    PITWALL_LOG(kWarning, "notifier", topic_, " offset ", record.offset, ": ",
+    PITWALL_LOG(kWarning, "notifier", table_.topic(), " offset ", record.offset, ": ",
                 ToStd(silence.status().message()));
   }
+}
+
+void SilenceTable::WakeListeners() {
+  const MutexLock lock(&mutex_);
+  for (Wakeup* wakeup : listeners_) wakeup->Wake();
 }
 
 StatusOr<Silence> SilenceTable::Add(Silence silence) {
@@ -99,20 +80,13 @@ Status SilenceTable::ForgetOld() {
   std::vector<OutgoingRecord> tombstones;
   for (const Silence& silence : set_.List()) {
     if (silence.ends_ns + SilenceSet::kKeepNs >= *now_ns) continue;
-    tombstones.push_back({.topic = topic_, .partition = 0, .key = silence.id, .tombstone = true});
+    tombstones.push_back(
+        {.topic = table_.topic(), .partition = 0, .key = silence.id, .tombstone = true});
   }
   if (tombstones.empty()) return OkStatus();
-  RETURN_IF_ERROR(Write(tombstones));
+  RETURN_IF_ERROR(table_.Write(tombstones));
   for (const OutgoingRecord& tombstone : tombstones) set_.Remove(tombstone.key);
   return OkStatus();
-}
-
-Status SilenceTable::Write(std::vector<OutgoingRecord> records) {
-  const MutexLock lock(&mutex_);
-  if (appender_ == nullptr) {
-    ASSIGN_OR_RETURN(appender_, log_->OpenAppender());
-  }
-  return appender_->Append(std::move(records));
 }
 
 StatusOr<Silence> SilenceTable::Expire(std::string_view id) {
@@ -129,11 +103,12 @@ StatusOr<Silence> SilenceTable::Expire(std::string_view id) {
 }
 
 Status SilenceTable::Append(const Silence& silence) {
-  RETURN_IF_ERROR(Write(
-      {{.topic = topic_, .partition = 0, .key = silence.id, .value = EncodeSilence(silence)}}));
+  RETURN_IF_ERROR(table_.Write({{.topic = table_.topic(),
+                                 .partition = 0,
+                                 .key = silence.id,
+                                 .value = EncodeSilence(silence)}}));
   set_.Put(silence);
-  const MutexLock lock(&mutex_);
-  for (Wakeup* wakeup : listeners_) wakeup->Wake();
+  WakeListeners();
   return OkStatus();
 }
 

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <set>
 #include <string>
 #include <string_view>
@@ -14,6 +13,7 @@
 #include "services/base/status.h"
 #include "services/base/system/age_clock.h"
 #include "services/io/io.h"
+#include "services/io/topic_table.h"
 #include "services/notifier/routing/silence.h"
 
 namespace pitwall::notifier {
@@ -48,17 +48,15 @@ class SilenceTable {
   // Removes silences that ended more than SilenceSet::kKeepNs ago from the compacted topic. A
   // wall-clock jump does not remove silences (AgeClock).
   Status ForgetOld();
-  Status Write(std::vector<OutgoingRecord> records);
-  void Take(const Record& record);
+  void Put(const Record& record);
+  void WakeListeners();
 
   Clock* const clock_;
   Log* const log_;
-  const std::string topic_;
   SilenceSet set_;
-  std::unique_ptr<PartitionReader> reader_;  // used only by the reading thread
+  TopicTable table_;
 
   mutable Mutex mutex_;
-  std::unique_ptr<Appender> appender_ ABSL_GUARDED_BY(mutex_);
   uint64_t made_ ABSL_GUARDED_BY(mutex_) = 0;
   AgeClock age_clock_ ABSL_GUARDED_BY(mutex_);
   std::set<Wakeup*> listeners_ ABSL_GUARDED_BY(mutex_);
