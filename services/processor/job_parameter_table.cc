@@ -1,11 +1,9 @@
 #include "services/processor/job_parameter_table.h"
-#include "services/io/partition_scan.h"
 
 #include <algorithm>
 #include <tuple>
 #include <utility>
 
-#include "services/base/clock.h"
 #include "services/base/log.h"
 #include "services/base/text/strings.h"
 #include "services/io/topics.h"
@@ -19,38 +17,29 @@ constexpr size_t kMaxJobsRead = 4 * kMaxJobsWithParameters;
 
 auto NameOf(const JobParameter& parameter) { return std::tie(parameter.rule, parameter.name); }
 
-}  // namespace
-
-Status JobParameterTable::Read() {
-  if (reader_ == nullptr) {
-    ASSIGN_OR_RETURN(reader_, log_->OpenReader({std::string(kRulesTopic), 0}, kFromStart));
-    jobs_.clear();
-  }
-  ASSIGN_OR_RETURN(
-      PartitionScan scan,
-      PartitionScan::Continue(reader_.get(), {std::string(kRulesTopic), 0}, {.max_records = 64}));
-  if (scan.end() < reader_->position()) {  // the topic was deleted and recreated
-    reader_ = nullptr;
-    return Read();
-  }
-  while (true) {
-    const StatusOr<Record*> record = scan.Next();
-    if (!record.ok()) {
-      reader_ = nullptr;
-      return record.status();
-    }
-    if (*record == nullptr) return OkStatus();
-    Take(**record);
-  }
+std::string JobOf(std::string_view key) {
+  return std::string(key.substr(codec::kParametersKeyPrefix.size()));
 }
 
-void JobParameterTable::Take(const Record& record) {
+}  // namespace
+
+// The topic also contains the rule sets, with other keys.
+JobParameterTable::JobParameterTable(Clock* clock, Log* log)
+    : table_(clock, log, std::string(kRulesTopic),
+             {.put = [this](const Record& record) { Put(record); },
+              .remove =
+                  [this](const std::string& key) {
+                    if (StartsWith(key, codec::kParametersKeyPrefix)) jobs_.erase(JobOf(key));
+                  },
+              .replaced =
+                  [this](const Status& why) {
+                    PITWALL_LOG(kError, "processor", ToStd(why.message()));
+                    jobs_.clear();
+                  }}) {}
+
+void JobParameterTable::Put(const Record& record) {
   if (!StartsWith(record.key, codec::kParametersKeyPrefix)) return;
-  const std::string job = record.key.substr(codec::kParametersKeyPrefix.size());
-  if (record.tombstone) {
-    jobs_.erase(job);
-    return;
-  }
+  const std::string job = JobOf(record.key);
   StatusOr<codec::JobParameters> all = codec::DecodeJobParameters(record.value);
   const std::string problem = !all.ok()             ? std::string(ToStd(all.status().message()))
                               : all->job != job     ? Cat("its job is ", Quote(all->job))
@@ -67,9 +56,6 @@ void JobParameterTable::Take(const Record& record) {
 }
 
 Status JobParameterTable::Write(const codec::JobParameters& all) {
-  if (appender_ == nullptr) {
-    ASSIGN_OR_RETURN(appender_, log_->OpenAppender());
-  }
   OutgoingRecord record{.topic = std::string(kRulesTopic),
                         .partition = 0,
                         .key = codec::ParametersKey(all.job),
@@ -77,7 +63,7 @@ Status JobParameterTable::Write(const codec::JobParameters& all) {
                         .tombstone = all.parameters.empty()};
   if (!record.tombstone) record.value = codec::EncodeJobParameters(all);
   RETURN_IF_ERROR(
-      Annotate(appender_->Append({std::move(record)}), Cat("parameters of job ", Quote(all.job))));
+      Annotate(table_.Write({std::move(record)}), Cat("parameters of job ", Quote(all.job))));
   return Read();
 }
 

@@ -4,13 +4,14 @@
 
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <string>
 #include <vector>
 
+#include "services/base/clock.h"
 #include "services/base/status.h"
 #include "services/codec/rule_set_codec.h"
 #include "services/io/io.h"
+#include "services/io/topic_table.h"
 
 namespace pitwall::processor {
 
@@ -18,14 +19,14 @@ inline constexpr size_t kMaxJobsWithParameters = 256;
 inline constexpr size_t kMaxParametersOfJob = 32;
 
 // The table changes only when it reads records from the topic, including the records that it wrote
-// itself. All processors therefore reach the same state. Not thread-safe. The log must outlive the
-// table.
+// itself. All processors therefore reach the same state. Not thread-safe. The clock and log are
+// borrowed.
 class JobParameterTable {
  public:
-  explicit JobParameterTable(Log* log) : log_(log) {}
+  JobParameterTable(Clock* clock, Log* log);
 
   // Reads all new records of the topic.
-  Status Read();
+  Status Read() { return table_.ReadToEnd(); }
   // Appends the parameters of one job, or a tombstone if the job has no parameters. Then reads the
   // record back.
   Status Write(const codec::JobParameters& all);
@@ -41,11 +42,9 @@ class JobParameterTable {
   std::vector<JobParameter> Layer() const;
 
  private:
-  void Take(const Record& record);
+  void Put(const Record& record);
 
-  Log* const log_;
-  std::unique_ptr<PartitionReader> reader_;
-  std::unique_ptr<Appender> appender_;
+  TopicTable table_;
   std::map<std::string, codec::JobParameters, std::less<>> jobs_;
 };
 

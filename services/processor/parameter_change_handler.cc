@@ -1,5 +1,4 @@
 #include "services/processor/parameter_change_handler.h"
-#include "services/io/partition_scan.h"
 
 #include <algorithm>
 #include <cmath>
@@ -11,12 +10,6 @@
 #include "services/io/topics.h"
 
 namespace pitwall::processor {
-namespace {
-
-constexpr size_t kPollRecords = 500;
-constexpr size_t kPollBytes = 4 << 20;
-
-}  // namespace
 
 ParameterChangeHandler::ParameterChangeHandler(Clock* clock, Log* log, RunningJobs* jobs,
                                                ParameterChangeOptions options)
@@ -24,8 +17,8 @@ ParameterChangeHandler::ParameterChangeHandler(Clock* clock, Log* log, RunningJo
       log_(log),
       jobs_(jobs),
       options_(options),
-      wakeup_(clock->NewWakeup()),
-      table_(log) {}
+      table_(clock, log),
+      worker_(clock, "parameters") {}
 
 ParameterChangeHandler::~ParameterChangeHandler() { Stop(); }
 
@@ -58,24 +51,19 @@ StatusOr<engine::CompiledRulesPtr> ParameterChangeHandler::SetFiles(
 
 void ParameterChangeHandler::Start(OnChange on_change) {
   on_change_ = std::move(on_change);
-  thread_ = std::thread([this] {
+  worker_.Start([this] {
     std::string logged;
-    while (!stopping_) {
+    do {
       const Status status = Look();
       std::string problem(ToStd(status.message()));
       if (!status.ok() && problem != logged)
         PITWALL_LOG(kWarning, "processor", "job parameters: ", problem);
       logged = std::move(problem);
-      wakeup_->Wait(options_.look_interval.ns());
-    }
+    } while (worker_.Wait(options_.look_interval));
   });
 }
 
-void ParameterChangeHandler::Stop() {
-  stopping_ = true;
-  wakeup_->Wake();
-  if (thread_.joinable()) thread_.join();
-}
+void ParameterChangeHandler::Stop() { worker_.Stop(); }
 
 Status ParameterChangeHandler::Look() {
   MutexLock lock(&mutex_);
@@ -89,53 +77,44 @@ Status ParameterChangeHandler::Look() {
   return decided;
 }
 
-// Opens readers a fixed number of records before the end of each partition, so that a restarted
+// Reads from a fixed number of records before the end of each partition, so that a restarted
 // handler misses no requests and detects requests that already have a reply.
-Status ParameterChangeHandler::OpenReaders() {
+Status ParameterChangeHandler::OpenFollowers() {
   ASSIGN_OR_RETURN(const int32_t partitions, log_->Partitions(kActionsTopic));
-  std::vector<std::unique_ptr<PartitionReader>> readers;
-  std::vector<Record> records;
+  std::vector<std::unique_ptr<TopicFollower>> followers;
+  const FollowerOptions options{.last_offsets = options_.read_back, .max_silent_polls = 0};
   for (int32_t p = 0; p < partitions; ++p) {
     if (!jobs_->MayOwn(p, partitions)) continue;
-    ASSIGN_OR_RETURN(std::unique_ptr<PartitionReader> reader,
-                     log_->OpenReader({std::string(kActionsTopic), p}, kFromStart));
-    ASSIGN_OR_RETURN(const int64_t start, reader->StartOffset());
-    ASSIGN_OR_RETURN(const int64_t end, reader->EndOffset());
-    RETURN_IF_ERROR(reader->Seek(std::max(start, end - options_.read_back)));
-    ASSIGN_OR_RETURN(PartitionScan scan,
-                     PartitionScan::Continue(reader.get(), {std::string(kActionsTopic), p},
-                                             {.max_silent_polls = 0}));
-    while (true) {
-      ASSIGN_OR_RETURN(const Record* const record, scan.Next());
-      if (record == nullptr) break;
-      Take(*record);
-    }
-    readers.push_back(std::move(reader));
+    followers.push_back(std::make_unique<TopicFollower>(
+        clock_, log_, TopicPartition{std::string(kActionsTopic), p}, options));
+    const auto take = [this](FollowedRecords* read) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      Take(*read);
+      return OkStatus();
+    };
+    RETURN_IF_ERROR(followers.back()->ReadToEnd(take));
   }
-  readers_ = std::move(readers);
+  followers_ = std::move(followers);
   return OkStatus();
 }
 
 Status ParameterChangeHandler::ReadRequests() {
-  if (readers_.empty()) RETURN_IF_ERROR(OpenReaders());
-  std::vector<Record> records;
-  for (const auto& reader : readers_) {
-    records.clear();
-    const Status status = reader->Poll(kPollRecords, kPollBytes, Duration::Zero(), &records);
-    if (status.ok() || absl::IsDataLoss(status)) {
-      for (const Record& record : records) Take(record);
-      continue;
-    }
-    readers_.clear();  // the next call reopens the readers near the end of each partition
-    return Annotate(status, kActionsTopic);
+  if (followers_.empty()) RETURN_IF_ERROR(OpenFollowers());
+  for (const auto& follower : followers_) {
+    FollowedRecords read;
+    const Status polled = follower->Poll(Duration::Zero(), &read);
+    Take(read);
+    RETURN_IF_ERROR(Annotate(polled, kActionsTopic));
   }
   return OkStatus();
 }
 
-void ParameterChangeHandler::Take(const Record& record) {
-  // This handler skips records that cannot be decoded, because other readers report them.
-  StatusOr<ActionEvent> action = cloudevents::DecodeActionEvent(record.value);
-  if (action.ok() && action->kind == ActionKind::kParameter) Take(*std::move(action));
+void ParameterChangeHandler::Take(const FollowedRecords& read) {
+  if (!read.replaced.ok()) PITWALL_LOG(kError, "processor", ToStd(read.replaced.message()));
+  for (const Record& record : read.records) {
+    // This handler skips records that cannot be decoded, because other readers report them.
+    StatusOr<ActionEvent> action = cloudevents::DecodeActionEvent(record.value);
+    if (action.ok() && action->kind == ActionKind::kParameter) Take(*std::move(action));
+  }
 }
 
 void ParameterChangeHandler::Take(ActionEvent action) {

@@ -7,7 +7,6 @@
 // any other input (time-model.md, section 7).
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -15,14 +14,15 @@
 #include <memory>
 #include <set>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "services/base/clock.h"
 #include "services/base/mutex.h"
+#include "services/base/system/worker.h"
 #include "services/base/time.h"
 #include "services/engine/program/compiled_rules.h"
 #include "services/io/io.h"
+#include "services/io/topic_follower.h"
 #include "services/model/issues/action.h"
 #include "services/processor/job_parameter_table.h"
 #include "services/processor/running_jobs.h"
@@ -70,9 +70,9 @@ class ParameterChangeHandler {
 
   StatusOr<engine::CompiledRulesPtr> OverLocked(const engine::CompiledRulesPtr& files)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  Status OpenReaders() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Status OpenFollowers() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Status ReadRequests() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Take(const Record& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Take(const FollowedRecords& read) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns the parameter that the request refers to if a user has set it, or null.
   const codec::SetParameter* Find(const ActionEvent& request) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -96,20 +96,19 @@ class ParameterChangeHandler {
   Log* const log_;
   RunningJobs* const jobs_;
   const ParameterChangeOptions options_;
-  const std::unique_ptr<Wakeup> wakeup_;
-  std::atomic<bool> stopping_{false};
-  std::thread thread_;
   OnChange on_change_;
 
   Mutex mutex_;
   JobParameterTable table_ ABSL_GUARDED_BY(mutex_);
   engine::CompiledRulesPtr files_ ABSL_GUARDED_BY(mutex_);   // rules without user-set parameters
   engine::CompiledRulesPtr wanted_ ABSL_GUARDED_BY(mutex_);  // rules with user-set parameters
-  std::vector<std::unique_ptr<PartitionReader>> readers_ ABSL_GUARDED_BY(mutex_);
+  // Followers of the partitions of this processor's jobs.
+  std::vector<std::unique_ptr<TopicFollower>> followers_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<Appender> appender_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, Waiting> waiting_ ABSL_GUARDED_BY(mutex_);  // by request ID
   std::set<std::string> answered_ ABSL_GUARDED_BY(mutex_);          // IDs of answered requests
   std::deque<std::string> answered_order_ ABSL_GUARDED_BY(mutex_);
+  Worker worker_;
 };
 
 }  // namespace pitwall::processor

@@ -352,7 +352,7 @@ TEST_F(ParameterChangeHandlerTest, ParametersOfEndedJob_AreRemovedAfterRetention
   codec::BatchEncoder().Encode(end, &bytes);
   Append(kTelemetryTopic, "job", bytes);
   const auto kept = [&] {
-    JobParameterTable book(&log_);
+    JobParameterTable book(&clock_, &log_);
     EXPECT_TRUE(book.Read().ok());
     return book.Layer().size();
   };

@@ -45,7 +45,7 @@ Status ReadSetParameters(const Flags& flags, const std::string& job,
   if (!HasLogInput(flags)) return OkStatus();
   clock::SystemClock clock;
   ASSIGN_OR_RETURN(const std::unique_ptr<Log> log, OpenLogInput(flags, &clock));
-  processor::JobParameterTable table(log.get());
+  processor::JobParameterTable table(&clock, log.get());
   const Status read = table.Read();
   if (absl::IsNotFound(read)) return OkStatus();  // the log contains only telemetry
   RETURN_IF_ERROR(read);
