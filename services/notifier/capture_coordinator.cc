@@ -23,29 +23,31 @@ CaptureCoordinator::CaptureCoordinator(Clock* clock, Log* log, CaptureCoordinato
     : clock_(clock),
       log_(log),
       options_(options),
-      wakeup_(clock->NewWakeup()),
-      issues_wakeup_(clock->NewWakeup()) {}
+      replies_(clock, log, {std::string(kCapturesTopic), 0},
+               {.max_records = kBatch, .max_bytes = 8 << 20}),
+      captures_worker_(clock, "captures"),
+      issues_worker_(clock, "capture-rules") {
+  captures_worker_.OnStop([this] { replies_.Interrupt(); });
+  issues_worker_.OnStop([this] {
+    MutexLock lock(&mutex_);
+    if (watch_ != nullptr) watch_->Cancel();
+  });
+}
 
 CaptureCoordinator::~CaptureCoordinator() { Stop(); }
 
 Status CaptureCoordinator::Start(IssueSource* issues) {
   ASSIGN_OR_RETURN(appender_, log_->OpenAppender());
-  captures_thread_ = std::thread([this] { FollowCaptures(); });
-  if (issues != nullptr) issues_thread_ = std::thread([this, issues] { FollowIssues(issues); });
+  captures_worker_.Start([this] { FollowCaptures(); });
+  if (issues != nullptr) issues_worker_.Start([this, issues] { FollowIssues(issues); });
   return OkStatus();
 }
 
 void CaptureCoordinator::Stop() {
-  stopping_ = true;
-  wakeup_->Wake();
-  issues_wakeup_->Wake();
-  {
-    MutexLock lock(&mutex_);
-    if (watch_ != nullptr) watch_->Cancel();
-    if (polled_ != nullptr) polled_->Interrupt();
-  }
-  if (captures_thread_.joinable()) captures_thread_.join();
-  if (issues_thread_.joinable()) issues_thread_.join();
+  captures_worker_.RequestStop();
+  issues_worker_.RequestStop();
+  captures_worker_.Stop();
+  issues_worker_.Stop();
   registrations_.clear();
 }
 
@@ -98,19 +100,21 @@ void CaptureCoordinator::AppendRequests() {
   }
 }
 
-Status CaptureCoordinator::ReadCaptures(PartitionReader* reader) {
-  {
+Status CaptureCoordinator::ReadCaptures() {
+  FollowedRecords read;
+  const Status polled = replies_.Poll(kPoll, &read);
+  Take(read);
+  return polled;
+}
+
+void CaptureCoordinator::Take(const FollowedRecords& read) {
+  if (!read.replaced.ok()) {
+    PITWALL_LOG(kWarning, "capture", ToStd(read.replaced.message()));
     MutexLock lock(&mutex_);
-    polled_ = reader;
+    captures_.clear();
+    bytes_ = 0;
   }
-  std::vector<Record> records;
-  const Status polled = stopping_ ? OkStatus() : reader->Poll(kBatch, 8 << 20, kPoll, &records);
-  {
-    MutexLock lock(&mutex_);
-    polled_ = nullptr;
-  }
-  if (!polled.ok() && !absl::IsDataLoss(polled)) return polled;
-  for (const Record& record : records) {
+  for (const Record& record : read.records) {
     StatusOr<RankCapture> capture = cloudevents::DecodeRankCapture(record.value);
     if (!capture.ok()) {
       PITWALL_LOG(kWarning, "capture", kCapturesTopic, " offset ", record.offset, ": ",
@@ -125,33 +129,16 @@ Status CaptureCoordinator::ReadCaptures(PartitionReader* reader) {
       captures_.pop_front();
     }
   }
-  return OkStatus();
 }
 
 void CaptureCoordinator::FollowCaptures() {
-  std::unique_ptr<PartitionReader> reader;
-  while (!stopping_) {
-    Status status;
-    if (reader == nullptr) {
-      status = log_->Partitions(kCapturesTopic).status();
-      if (status.ok()) {
-        auto opened = log_->OpenReader({std::string(kCapturesTopic), 0}, kFromStart);
-        status = opened.status();
-        if (opened.ok()) {
-          reader = *std::move(opened);
-          MutexLock lock(&mutex_);
-          captures_.clear();
-          bytes_ = 0;
-        }
-      }
-    }
+  while (!captures_worker_.stopping()) {
     AppendRequests();
-    if (status.ok()) status = ReadCaptures(reader.get());
+    const Status status = ReadCaptures();
     if (status.ok()) continue;
     if (!absl::IsNotFound(status))
       PITWALL_LOG(kWarning, "capture", kCapturesTopic, ": ", ToStd(status.message()));
-    reader.reset();
-    wakeup_->Wait(kRetryNs);
+    captures_worker_.Wait(kRetryNs);
   }
   AppendRequests();
 }
@@ -185,12 +172,12 @@ void CaptureCoordinator::OnEvent(const IssueEvent& event) {
 }
 
 void CaptureCoordinator::FollowIssues(IssueSource* issues) {
-  while (!stopping_) {
+  while (!issues_worker_.stopping()) {
     StatusOr<std::unique_ptr<IssueWatch>> watch = issues->WatchIssues({});
     if (!watch.ok()) {
       if (!absl::IsUnavailable(watch.status()))
         PITWALL_LOG(kWarning, "capture", "issues: ", ToStd(watch.status().message()));
-      issues_wakeup_->Wait(kRetryNs);
+      issues_worker_.Wait(kRetryNs);
       continue;
     }
     {
@@ -198,7 +185,7 @@ void CaptureCoordinator::FollowIssues(IssueSource* issues) {
       watch_ = watch->get();
     }
     Status status;
-    while (!stopping_ && status.ok()) {
+    while (!issues_worker_.stopping() && status.ok()) {
       const StatusOr<WatchBatch> batch = (*watch)->Next(kBatch, kWatch);
       status = batch.status();
       if (!batch.ok()) break;
@@ -206,7 +193,7 @@ void CaptureCoordinator::FollowIssues(IssueSource* issues) {
     }
     MutexLock lock(&mutex_);
     watch_ = nullptr;
-    if (!status.ok() && !stopping_)
+    if (!status.ok() && !issues_worker_.stopping())
       PITWALL_LOG(kWarning, "capture", "issues: ", ToStd(status.message()),
                   "; continuing with new issues");
   }

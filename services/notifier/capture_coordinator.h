@@ -7,16 +7,17 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "services/base/clock.h"
 #include "services/base/mutex.h"
 #include "services/base/status.h"
+#include "services/base/system/worker.h"
 #include "services/io/capture_source.h"
 #include "services/io/io.h"
 #include "services/io/issue_source.h"
+#include "services/io/topic_follower.h"
 #include "services/self_metrics/exposition.h"
 
 namespace pitwall::notifier {
@@ -54,19 +55,19 @@ class CaptureCoordinator final : public CaptureSource {
 
  private:
   void FollowCaptures();
-  Status ReadCaptures(PartitionReader* reader);
+  // Reads the collectors' replies. NotFound: the topic does not exist yet.
+  Status ReadCaptures();
+  void Take(const FollowedRecords& read);
   void AppendRequests();
   void FollowIssues(IssueSource* issues);
 
   Clock* const clock_;
   Log* const log_;
   const CaptureCoordinatorOptions options_;
-  const std::unique_ptr<Wakeup> wakeup_, issues_wakeup_;
   std::unique_ptr<Appender> appender_;
-  std::atomic<bool> stopping_{false};
+  TopicFollower replies_;
   std::atomic<uint64_t> appended_{0}, skipped_{0}, failed_{0};
   std::vector<self_metrics::Registration> registrations_;
-  std::thread captures_thread_, issues_thread_;
 
   Mutex mutex_;
   uint64_t made_ ABSL_GUARDED_BY(mutex_) = 0;
@@ -76,8 +77,8 @@ class CaptureCoordinator final : public CaptureSource {
   size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   std::map<std::string, int64_t, std::less<>> requested_at_
       ABSL_GUARDED_BY(mutex_);  // time of the last rule request, by job
-  PartitionReader* polled_ ABSL_GUARDED_BY(mutex_) = nullptr;  // reader that waits for records
   IssueWatch* watch_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  Worker captures_worker_, issues_worker_;
 };
 
 }  // namespace pitwall::notifier

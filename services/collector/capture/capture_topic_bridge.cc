@@ -19,7 +19,15 @@ constexpr int64_t kRetryNs = kNanosPerSecond;
 }  // namespace
 
 CaptureTopicBridge::CaptureTopicBridge(Clock* clock, Log* log, Appender* appender)
-    : clock_(clock), log_(log), appender_(appender), wakeup_(clock->NewWakeup()) {}
+    : clock_(clock),
+      appender_(appender),
+      // Reading starts at the beginning of the topic, because requests made before the collector
+      // started are still served unless they have expired.
+      control_(clock, log, {std::string(kControlTopic), 0},
+               {.max_records = 100, .max_bytes = 1 << 20, .open_interval = kPoll}),
+      worker_(clock, "capture-bridge") {
+  worker_.OnStop([this] { control_.Interrupt(); });
+}
 
 CaptureTopicBridge::~CaptureTopicBridge() { Stop(); }
 
@@ -27,18 +35,10 @@ void CaptureTopicBridge::Start(std::function<void(CaptureRequest)> give,
                                std::function<void(const ActionEvent&)> sample) {
   give_ = std::move(give);
   sample_ = std::move(sample);
-  thread_ = std::thread([this] { Loop(); });
+  worker_.Start([this] { Loop(); });
 }
 
-void CaptureTopicBridge::Stop() {
-  stopping_ = true;
-  wakeup_->Wake();
-  {
-    MutexLock lock(&mutex_);
-    if (polled_ != nullptr) polled_->Interrupt();
-  }
-  if (thread_.joinable()) thread_.join();
-}
+void CaptureTopicBridge::Stop() { worker_.Stop(); }
 
 Status CaptureTopicBridge::RequestCapture(const CaptureRequest& request) {
   const int64_t now = clock_->MonotonicNs();
@@ -102,51 +102,37 @@ bool CaptureTopicBridge::Flush() {
 }
 
 Status CaptureTopicBridge::Read() {
-  if (reader_ == nullptr) {
-    RETURN_IF_ERROR(log_->Partitions(kControlTopic).status());
-    // Reading starts at the beginning of the topic, because requests made before the collector
-    // started are still served unless they have expired.
-    ASSIGN_OR_RETURN(reader_, log_->OpenReader({std::string(kControlTopic), 0}, kFromStart));
+  FollowedRecords read;
+  const Status polled = control_.Poll(kPoll, &read);
+  if (!read.replaced.ok()) PITWALL_LOG(kWarning, "capture", ToStd(read.replaced.message()));
+  for (const Record& record : read.records) Take(record);
+  return polled;
+}
+
+void CaptureTopicBridge::Take(const Record& record) {
+  const int64_t now_ns = clock_->WallNs();
+  // Interval changes are the only actions that the collector handles.
+  if (const auto action = cloudevents::DecodeActionEvent(record.value); action.ok()) {
+    if (sample_ && action->kind == ActionKind::kInterval && action->expires.ns() > now_ns)
+      sample_(*action);
+    return;
   }
-  {
-    MutexLock lock(&mutex_);
-    polled_ = reader_.get();
+  StatusOr<CaptureRequest> request = cloudevents::DecodeCaptureRequest(record.value);
+  if (!request.ok()) {
+    PITWALL_LOG(kWarning, "capture", kControlTopic, " offset ", record.offset, ": ",
+                ToStd(request.status().message()));
+    return;
   }
-  std::vector<Record> records;
-  const Status polled = stopping_ ? OkStatus() : reader_->Poll(100, 1 << 20, kPoll, &records);
-  {
-    MutexLock lock(&mutex_);
-    polled_ = nullptr;
-  }
-  if (!polled.ok() && !absl::IsDataLoss(polled)) return polled;
-  for (const Record& record : records) {
-    // Interval changes are the only actions that the collector handles.
-    if (const auto action = cloudevents::DecodeActionEvent(record.value); action.ok()) {
-      if (sample_ && action->kind == ActionKind::kInterval &&
-          action->expires.ns() > clock_->WallNs())
-        sample_(*action);
-      continue;
-    }
-    StatusOr<CaptureRequest> request = cloudevents::DecodeCaptureRequest(record.value);
-    if (!request.ok()) {
-      PITWALL_LOG(kWarning, "capture", kControlTopic, " offset ", record.offset, ": ",
-                  ToStd(request.status().message()));
-      continue;
-    }
-    if (request->expires.ns() > clock_->WallNs()) give_(*std::move(request));
-  }
-  return OkStatus();
+  if (request->expires.ns() > now_ns) give_(*std::move(request));
 }
 
 void CaptureTopicBridge::Loop() {
-  while (!stopping_) {
+  while (!worker_.stopping()) {
     const Status read = Read();
-    if (!read.ok() && !absl::IsNotFound(read)) {
+    if (!read.ok() && !absl::IsNotFound(read))
       PITWALL_LOG(kWarning, "capture", kControlTopic, ": ", ToStd(read.message()));
-      reader_.reset();
-    }
     const bool flushed = Flush();
-    if (!read.ok() || !flushed) wakeup_->Wait(flushed ? kPoll.ns() : kRetryNs);
+    if (!read.ok() || !flushed) worker_.Wait(flushed ? kPoll.ns() : kRetryNs);
   }
   Flush();
 }

@@ -7,13 +7,14 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "services/base/clock.h"
 #include "services/base/mutex.h"
 #include "services/base/status.h"
+#include "services/base/system/worker.h"
 #include "services/io/io.h"
+#include "services/io/topic_follower.h"
 #include "services/model/issues/action.h"
 #include "services/model/issues/capture.h"
 
@@ -46,28 +47,26 @@ class CaptureTopicBridge {
 
  private:
   void Loop();
+  // Reads pitwall.control and passes on the requests. NotFound: the topic does not exist yet.
   Status Read();
+  void Take(const Record& record);
   // Publishes the outbox. Returns false if the log accepted no records.
   bool Flush();
   void Push(OutgoingRecord record);
 
   Clock* const clock_;
-  Log* const log_;
   Appender* const appender_;
-  const std::unique_ptr<Wakeup> wakeup_;
   std::function<void(CaptureRequest)> give_;
   std::function<void(const ActionEvent&)> sample_;
-  std::unique_ptr<PartitionReader> reader_;  // used only by the thread
-  std::atomic<bool> stopping_{false};
   std::atomic<uint64_t> dropped_{0};
-  std::thread thread_;
+  TopicFollower control_;
 
   Mutex mutex_;
-  PartitionReader* polled_ ABSL_GUARDED_BY(mutex_) = nullptr;  // reader that is waiting for records
   std::deque<OutgoingRecord> outbox_ ABSL_GUARDED_BY(mutex_);
   size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   std::deque<std::pair<std::string, int64_t>> asked_
       ABSL_GUARDED_BY(mutex_);  // job and time of its last request
+  Worker worker_;
 };
 
 }  // namespace pitwall::collector
