@@ -10,8 +10,6 @@
 namespace pitwall::executor {
 namespace {
 
-constexpr size_t kPollRecords = 500;
-constexpr size_t kPollBytes = size_t{2} << 20;
 constexpr Duration kPoll = Duration::Seconds(1);
 constexpr int64_t kRetryNs = kNanosPerSecond;
 // Maximum number of candidates per decision round. Only a flood of issues can reach it. At this
@@ -34,13 +32,15 @@ PartitionWorker::PartitionWorker(Clock* clock, Log* log, const StopTargets* targ
       decisions_(decisions),
       counters_(counters),
       at_{options->issues_topic, partition},
-      wakeup_(clock->NewWakeup()),
       reader_(clock, log, counters, &health_, at_, GroupOf(*options)),
       requests_(clock, log, options->actions_topic, options->issues_topic, partition),
       committer_(clock, log, options, index, decisions, counters, &reader_, &outcomes_, at_,
                  GroupOf(*options)),
       candidates_(targets, options, index, decisions, counters),
-      executed_(clock, &outcomes_) {}
+      executed_(clock, &outcomes_),
+      worker_(clock, Cat("stops-", partition)) {
+  worker_.OnStop([this] { reader_.Interrupt(); });
+}
 
 PartitionWorker::~PartitionWorker() { Stop(); }
 
@@ -74,21 +74,15 @@ void PartitionWorker::Hold(const Status& why) {
 }
 
 void PartitionWorker::Start() {
-  thread_ = std::thread([this] { Loop(); });
+  worker_.Start([this] { Loop(); });
 }
 
-void PartitionWorker::Stop() {
-  if (!thread_.joinable()) return;
-  stop_ = true;
-  reader_.Interrupt();
-  wakeup_->Wake();
-  thread_.join();
-}
+void PartitionWorker::Stop() { worker_.Stop(); }
 
 Status PartitionWorker::health() const { return health_.Read(clock_->MonotonicNs()); }
 
 void PartitionWorker::Loop() {
-  while (!stop_) {
+  while (!worker_.stopping()) {
     Status status = committer_.is_open() ? OkStatus() : Reopen();
     if (status.ok()) status = Step();
     health_.Set(Annotate(status, Cat(at_.topic, "/", at_.partition)));
@@ -96,7 +90,7 @@ void PartitionWorker::Loop() {
     PITWALL_LOG(kError, "executor", at_.topic, "/", at_.partition, ": ", ToStd(status.message()));
     // Either another executor took over this partition, or the result of a commit is unknown.
     if (status.code() == absl::StatusCode::kAborted) committer_.Close();
-    if (!stop_) wakeup_->Wait(kRetryNs);
+    worker_.Wait(kRetryNs);
   }
   executed_.Abandon();
   DropCommittedStops("not executed: the executor stopped first");
@@ -128,9 +122,7 @@ Status PartitionWorker::ReadBack() {
   return OkStatus();
 }
 
-Status PartitionWorker::FollowReplaced() {
-  ASSIGN_OR_RETURN(const bool replaced, reader_.FollowReplaced());
-  if (!replaced) return OkStatus();
+Status PartitionWorker::OnReplacedLog() {
   // The new log repeats only open issues, so the state of all other issues is unknown.
   candidates_.Clear();
   DropCommittedStops("not executed: the log of issues was replaced first");
@@ -144,21 +136,17 @@ void PartitionWorker::DropCommittedStops(std::string_view reason) {
 
 Status PartitionWorker::Step() {
   RETURN_IF_ERROR(committer_.CommitOutcomes());
-  std::vector<Record> records;
+  FollowedRecords read;
   const Status polled = reader_.Poll(
-      kPollRecords, kPollBytes,
-      executed_.empty() ? kPoll : Duration::Nanos(targets_->look_interval_ns()), &records);
-  for (const Record& record : records) Note(record);
+      executed_.empty() ? kPoll : Duration::Nanos(targets_->look_interval_ns()), &read);
+  for (const Record& record : read.records) Note(record);
   std::vector<IssueEvent> asked;
-  if (const Status read = requests_.Read(&asked); !read.ok())
-    PITWALL_LOG(kWarning, "executor", ToStd(read.message()));
+  if (const Status status = requests_.Read(&asked); !status.ok())
+    PITWALL_LOG(kWarning, "executor", ToStd(status.message()));
   for (IssueEvent& request : asked) candidates_.Consider(std::move(request));
-  if (records.empty() && !stop_) RETURN_IF_ERROR(FollowReplaced());
-  if (polled.code() == absl::StatusCode::kDataLoss) {
-    PITWALL_LOG(kWarning, "executor", ToStd(polled.message()));
-  } else {
-    RETURN_IF_ERROR(polled);
-  }
+  if (!read.replaced.ok()) RETURN_IF_ERROR(OnReplacedLog());
+  if (!read.loss.ok()) PITWALL_LOG(kWarning, "executor", ToStd(read.loss.message()));
+  RETURN_IF_ERROR(polled);
   executed_.CheckEffects();
   if (candidates_.size() == 0 && committed_stops_.empty()) {
     // The position may be stored late, because no other state depends on it.
@@ -172,7 +160,6 @@ Status PartitionWorker::Step() {
 }
 
 void PartitionWorker::Note(const Record& record) {
-  reader_.Note(record);
   StatusOr<IssueEvent> event = cloudevents::DecodeCloudEvent(record.value);
   if (!event.ok()) {
     counters_->undecodable.Add();

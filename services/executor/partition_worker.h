@@ -2,17 +2,15 @@
 // records outcomes.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include "services/base/clock.h"
+#include "services/base/system/worker.h"
 #include "services/executor/actions_topic.h"
 #include "services/executor/decision_index.h"
 #include "services/executor/executor.h"
@@ -56,8 +54,7 @@ class PartitionWorker {
   // Takes over the partition again, and determines from the log which decisions were committed.
   Status Reopen();
   Status ReadBack();
-  // Resumes at the end of a replaced log.
-  Status FollowReplaced();
+  Status OnReplacedLog();
   Status Step();
   void Note(const Record& record);
   // Decides on all candidates, commits the decisions, and then acts.
@@ -72,9 +69,6 @@ class PartitionWorker {
   ExecutorCounters* const counters_;
   const TopicPartition at_;
   WorkerHealth health_;
-  std::unique_ptr<Wakeup> wakeup_;
-  std::thread thread_;
-  std::atomic<bool> stop_{false};
 
   // Only the worker's thread uses the following members.
   IssueReader reader_;
@@ -86,6 +80,7 @@ class PartitionWorker {
   std::vector<StopDecision> unconfirmed_;  // stops whose commit result is unknown
   std::map<std::string, StopDecision, std::less<>>
       committed_stops_;  // stops that this worker committed, by issue ID
+  Worker worker_;
 };
 
 }  // namespace pitwall::executor

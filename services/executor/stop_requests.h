@@ -9,6 +9,7 @@
 #include "services/base/clock.h"
 #include "services/base/status.h"
 #include "services/io/io.h"
+#include "services/io/topic_follower.h"
 #include "services/model/issues/action.h"
 #include "services/model/issues/issue.h"
 
@@ -27,8 +28,7 @@ class StopRequests {
   static constexpr int64_t kReadBack = 1000;  // records to read from each partition at startup
 
   // `workers_topic` is the topic with one partition per worker.
-  StopRequests(const Clock* clock, Log* log, std::string topic, std::string workers_topic,
-               int32_t worker)
+  StopRequests(Clock* clock, Log* log, std::string topic, std::string workers_topic, int32_t worker)
       : clock_(clock),
         log_(log),
         topic_(std::move(topic)),
@@ -41,15 +41,15 @@ class StopRequests {
 
  private:
   Status Open();
-  Status ReadFrom(PartitionReader* reader, std::vector<IssueEvent>* events);
+  void Take(const Record& record, std::vector<IssueEvent>* events) const;
 
-  const Clock* const clock_;
+  Clock* const clock_;
   Log* const log_;
   const std::string topic_;
   const std::string workers_topic_;
   const int32_t worker_;
   bool open_ = false;
-  std::vector<std::unique_ptr<PartitionReader>> readers_;
+  std::vector<std::unique_ptr<TopicFollower>> followers_;  // possibly none
 };
 
 }  // namespace pitwall::executor

@@ -1,16 +1,15 @@
 #include "services/executor/worker/issue_reader.h"
 
-#include <optional>
 #include <random>
 #include <utility>
 
 #include "services/base/log.h"
 #include "services/base/text/strings.h"
-#include "services/io/log_fingerprint.h"
 
 namespace pitwall::executor {
 namespace {
 
+constexpr size_t kPollBytes = size_t{2} << 20;
 constexpr int64_t kCommitIntervalNs = 5 * kNanosPerSecond;
 
 std::string RandomName() {
@@ -26,72 +25,54 @@ IssueReader::IssueReader(Clock* clock, Log* log, ExecutorCounters* counters, Wor
       log_(log),
       counters_(counters),
       health_(health),
-      at_(std::move(at)),
       group_(std::move(group)),
-      name_(RandomName()) {}
+      name_(RandomName()),
+      follower_(clock, log, std::move(at),
+                {.resume = FollowerOptions::Resume::kEnd,
+                 .max_bytes = kPollBytes,
+                 .open_interval = Duration::Zero(),
+                 .check_interval = Duration::Zero()}) {}
+
+StatusOr<std::optional<CommittedOffset>> IssueReader::SetStart(int64_t otherwise) {
+  ASSIGN_OR_RETURN(std::optional<CommittedOffset> committed,
+                   log_->Committed(group_, follower_.at()));
+  if (committed) {
+    follower_.Restart(committed->offset, ParseLogMark(committed->metadata));
+  } else {
+    follower_.Restart(otherwise, {});
+  }
+  RETURN_IF_ERROR(follower_.Open());
+  return committed;
+}
 
 Status IssueReader::Open() {
-  ASSIGN_OR_RETURN(const std::optional<CommittedOffset> committed, log_->Committed(group_, at_));
   // On the first start, the worker reads from the end of the log. Issues that are already open are
   // repeated within five minutes.
-  int64_t from = kFromEnd;
-  if (committed) {
-    ASSIGN_OR_RETURN(from, Resume(*committed));
-  }
-  ASSIGN_OR_RETURN(reader_, log_->OpenReader(at_, from));
-  begin_ = polled_from_ = reader_->position();
+  RETURN_IF_ERROR(SetStart(kFromEnd).status());
+  begin_ = follower_.position();
   return OkStatus();
 }
 
 StatusOr<bool> IssueReader::Rewind() {
-  ASSIGN_OR_RETURN(const std::optional<CommittedOffset> committed, log_->Committed(group_, at_));
-  int64_t from = begin_;
-  if (committed) {
-    ASSIGN_OR_RETURN(from, Resume(*committed));
-  }
-  RETURN_IF_ERROR(reader_->Seek(from));
-  polled_from_ = reader_->position();
+  ASSIGN_OR_RETURN(const std::optional<CommittedOffset> committed, SetStart(begin_));
   committed_ = -1;
   return committed && committed->metadata == last_commit_;
 }
 
-Status IssueReader::Poll(size_t max_records, size_t max_bytes, Duration wait,
-                         std::vector<Record>* records) {
-  if (reader_->position() < polled_from_) return OkStatus();
-  polled_from_ = reader_->position();
-  return reader_->Poll(max_records, max_bytes, wait, records);
-}
-
-StatusOr<int64_t> IssueReader::Resume(const CommittedOffset& committed) {
-  mark_ = ParseLogMark(committed.metadata);
-  const Status same = CheckLogMark(log_, at_, committed.offset, mark_);
-  if (same.ok()) return committed.offset;
-  if (!absl::IsFailedPrecondition(same)) return same;
-  mark_ = {};
-  NoteReset(std::string(ToStd(same.message())));
-  return kFromEnd;
-}
-
-StatusOr<bool> IssueReader::FollowReplaced() {
-  ASSIGN_OR_RETURN(const int64_t end, reader_->EndOffset());
-  if (reader_->position() >= polled_from_ && reader_->position() <= end) return false;
-  RETURN_IF_ERROR(reader_->Seek(kFromEnd));
-  const int64_t before = std::exchange(polled_from_, reader_->position());
-  begin_ = reader_->position();
-  mark_ = {};
-  NoteReset(std::string(ToStd(LogIsBehind(at_, end, before).message())));
-  return true;
-}
-
-void IssueReader::NoteReset(std::string text) {
+Status IssueReader::Poll(Duration wait, FollowedRecords* read) {
+  const Status polled = follower_.Poll(wait, read);
+  if (read->replaced.ok()) return polled;
+  begin_ = follower_.position();
   counters_->log_resets.Add();
-  text += "; resuming at the end, because open issues are repeated within five minutes";
+  std::string text = Cat(ToStd(read->replaced.message()),
+                         ", the end, because open issues are repeated within five minutes");
   PITWALL_LOG(kError, "executor", text);
   health_->NoteReset(std::move(text), clock_->MonotonicNs());
+  return polled;
 }
 
 std::string IssueReader::NextCommit() {
-  last_commit_ = Cat(name_, "/", ++commits_, ";", EncodeLogMark(mark_));
+  last_commit_ = Cat(name_, "/", ++commits_, ";", EncodeLogMark(follower_.mark()));
   return last_commit_;
 }
 
@@ -102,7 +83,7 @@ void IssueReader::NoteCommit(int64_t next_offset) {
 
 bool IssueReader::IsCommitDue() const {
   const int64_t now = clock_->MonotonicNs();
-  return reader_->position() != committed_ && now - committed_at_ns_ >= kCommitIntervalNs;
+  return follower_.position() != committed_ && now - committed_at_ns_ >= kCommitIntervalNs;
 }
 
 }  // namespace pitwall::executor

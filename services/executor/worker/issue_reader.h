@@ -1,11 +1,9 @@
 // Reader for one partition of pitwall.issues.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <memory>
+#include <optional>
 #include <string>
-#include <vector>
 
 #include "services/base/clock.h"
 #include "services/base/status.h"
@@ -13,7 +11,7 @@
 #include "services/executor/executor.h"
 #include "services/executor/worker/worker_health.h"
 #include "services/io/io.h"
-#include "services/io/log_fingerprint.h"
+#include "services/io/topic_follower.h"
 
 namespace pitwall::executor {
 
@@ -30,18 +28,12 @@ class IssueReader {
   Status Open();
   // Rewinds to the committed position. Returns true if this worker made the last commit.
   StatusOr<bool> Rewind();
-  // Reads the next records. If the reader moved back because the log was replaced, does not read
-  // until FollowReplaced succeeds.
-  Status Poll(size_t max_records, size_t max_bytes, Duration wait, std::vector<Record>* records);
-  // Marks the record as read.
-  void Note(const Record& record) { mark_ = {record.offset, record.append_time}; }
-  int64_t position() const { return reader_->position(); }
-  StatusOr<int64_t> EndOffset() { return reader_->EndOffset(); }
-  // Resumes at the end of a replaced log. Must be called after a Poll without records. Returns true
-  // if the log was replaced.
-  StatusOr<bool> FollowReplaced();
+  // Reads the next records. After the log was replaced, continues at its end.
+  Status Poll(Duration wait, FollowedRecords* read);
+  int64_t position() const { return follower_.position(); }
+  StatusOr<int64_t> EndOffset() { return follower_.EndOffset(); }
   // Interrupts a blocked Poll. May be called from another thread.
-  void Interrupt() { reader_->Interrupt(); }
+  void Interrupt() { follower_.Interrupt(); }
 
   // Returns the metadata for the next position commit.
   std::string NextCommit();
@@ -51,23 +43,18 @@ class IssueReader {
   bool IsCommitDue() const;
 
  private:
-  // Returns the position to resume from, which is the committed position or the end of a replaced
-  // log.
-  StatusOr<int64_t> Resume(const CommittedOffset& committed);
-  void NoteReset(std::string text);
+  // Sets the start to the committed position, or to `otherwise` if none is committed.
+  StatusOr<std::optional<CommittedOffset>> SetStart(int64_t otherwise);
 
   Clock* const clock_;
   Log* const log_;
   ExecutorCounters* const counters_;
   WorkerHealth* const health_;
-  const TopicPartition at_;
   const std::string group_;
   const std::string name_;  // globally unique worker name
-  std::unique_ptr<PartitionReader> reader_;
-  int64_t begin_ = 0;        // first offset that this process has read
-  int64_t polled_from_ = 0;  // position before the last Poll; a lower position is in a replaced log
+  TopicFollower follower_;
+  int64_t begin_ = 0;  // first offset that this process has read
   uint64_t commits_ = 0;
-  LogFingerprint mark_;      // mark of the newest record that was read
   std::string last_commit_;  // metadata of the last committed position
   int64_t committed_ = -1;
   int64_t committed_at_ns_ = 0;

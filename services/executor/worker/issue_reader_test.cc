@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <vector>
-
 #include "services/executor/worker/worker_health.h"
 #include "tests/fakes/fake_clock.h"
 #include "tests/fakes/memory_log.h"
@@ -26,8 +24,14 @@ class IssueReaderTest : public ::testing::Test {
       ASSERT_TRUE((*log_.OpenAppender())->Append({record}).ok());
     }
   }
-  Status Poll(std::vector<Record>* records) {
-    return reader_.Poll(100, 1 << 20, Duration::Zero(), records);
+  FollowedRecords Poll(absl::StatusCode code = absl::StatusCode::kOk) {
+    FollowedRecords read;
+    EXPECT_EQ(reader_.Poll(Duration::Zero(), &read).code(), code);
+    return read;
+  }
+  Status Commit() {
+    return log_.StorePosition("group", {"pitwall.issues", 0},
+                              {reader_.position(), reader_.NextCommit()});
   }
 
   fakes::FakeClock clock_;
@@ -39,28 +43,69 @@ class IssueReaderTest : public ::testing::Test {
                       &health_, {"pitwall.issues", 0}, "group"};
 };
 
-TEST_F(IssueReaderTest, FollowReplaced_FailsOnce_StillDetectsReplacedLog) {
+TEST_F(IssueReaderTest, ContinuesAtTheEndOfAReplacedLogEvenIfTheFirstAttemptFails) {
   ASSERT_TRUE(reader_.Open().ok());
   Append(3);
-  std::vector<Record> records;
-  ASSERT_TRUE(Poll(&records).ok());
-  ASSERT_EQ(records.size(), 3U);
+  ASSERT_EQ(Poll().records.size(), 3U);
   log_.Recreate("pitwall.issues");
-  records.clear();
-  EXPECT_EQ(Poll(&records).code(), absl::StatusCode::kDataLoss);
-  EXPECT_FALSE(reader_.FollowReplaced().ok());
+  EXPECT_TRUE(Poll(absl::StatusCode::kUnavailable).replaced.ok());
   Append(1);
-  EXPECT_TRUE(Poll(&records).ok());
-  EXPECT_TRUE(records.empty());
-  const StatusOr<bool> replaced = reader_.FollowReplaced();
-  ASSERT_TRUE(replaced.ok()) << replaced.status();
-  EXPECT_TRUE(*replaced);
+  const FollowedRecords read = Poll();
+  EXPECT_TRUE(read.records.empty());
+  EXPECT_FALSE(read.replaced.ok());
   EXPECT_EQ(counters_.log_resets.value(), 1U);
   EXPECT_EQ(reader_.position(), 1);
-  EXPECT_FALSE(health_.Read(clock_.MonotonicNs()).ok());
+  EXPECT_EQ(
+      health_.Read(clock_.MonotonicNs()).message(),
+      "log_truncated: pitwall.issues/0: the topic was deleted, recreated, or truncated; "
+      "continuing at offset 1, the end, because open issues are repeated within five minutes");
   Append(1);
-  EXPECT_TRUE(Poll(&records).ok());
-  EXPECT_EQ(records.size(), 1U);
+  EXPECT_EQ(Poll().records.size(), 1U);
+}
+
+TEST_F(IssueReaderTest, RewindsToTheCommittedPosition) {
+  ASSERT_TRUE(reader_.Open().ok());
+  Append(2);
+  Poll();
+  ASSERT_TRUE(Commit().ok());
+  Append(1);
+  EXPECT_EQ(Poll().records.size(), 1U);
+  EXPECT_TRUE(*reader_.Rewind());
+  EXPECT_EQ(Poll().records.size(), 1U);
+}
+
+TEST_F(IssueReaderTest, RewindsToItsFirstOffsetIfNothingIsCommitted) {
+  Append(1);  // before the first start, so not read
+  ASSERT_TRUE(reader_.Open().ok());
+  Append(2);
+  EXPECT_EQ(Poll().records.size(), 2U);
+  EXPECT_FALSE(*reader_.Rewind());
+  EXPECT_EQ(Poll().records.size(), 2U);
+}
+
+TEST_F(IssueReaderTest, RewindReportsTheCommitOfAnotherWorker) {
+  ASSERT_TRUE(reader_.Open().ok());
+  Append(2);
+  Poll();
+  ASSERT_TRUE(Commit().ok());
+  ASSERT_TRUE(log_.StorePosition("group", {"pitwall.issues", 0}, {1, "another worker"}).ok());
+  EXPECT_FALSE(*reader_.Rewind());
+  EXPECT_EQ(Poll().records.size(), 1U);
+}
+
+TEST_F(IssueReaderTest, ReportsALogThatWasReplacedWhileTheWorkerWasDown) {
+  ASSERT_TRUE(reader_.Open().ok());
+  Append(3);
+  Poll();
+  ASSERT_TRUE(Commit().ok());
+  log_.Recreate("pitwall.issues");
+  Append(1);
+  IssueReader restarted(&clock_, &log_, &counters_, &health_, {"pitwall.issues", 0}, "group");
+  ASSERT_TRUE(restarted.Open().ok());
+  FollowedRecords read;
+  ASSERT_TRUE(restarted.Poll(Duration::Zero(), &read).ok());
+  EXPECT_FALSE(read.replaced.ok());
+  EXPECT_EQ(restarted.position(), 1);
 }
 
 }  // namespace
