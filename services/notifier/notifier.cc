@@ -3,16 +3,16 @@
 #include <algorithm>
 #include <atomic>
 #include <set>
-#include <thread>
 #include <utility>
 
 #include "services/base/log.h"
 #include "services/base/mutex.h"
+#include "services/base/system/worker.h"
 #include "services/base/text/strings.h"
 #include "services/base/time.h"
 #include "services/codec/cloudevents/cloud_event.h"
-#include "services/io/log_fingerprint.h"
 #include "services/io/log_reset_notice.h"
+#include "services/io/topic_follower.h"
 #include "services/notifier/delivery/receiver_worker.h"
 #include "services/notifier/feed/issue_actions.h"
 #include "services/notifier/feed/issue_index.h"
@@ -25,7 +25,6 @@ namespace pitwall::notifier {
 namespace {
 
 constexpr size_t kPollRecords = 1'000;
-constexpr size_t kPollBytes = size_t{4} << 20;
 constexpr Duration kPoll = Duration::Seconds(1);
 constexpr int64_t kStoreIntervalNs = 5 * kNanosPerSecond;
 constexpr int32_t kDefaultPageSize = 100;
@@ -68,20 +67,16 @@ class TopicNotifier final : public Notifier {
     if (!tails_.empty()) return FailedPrecondition("the notifier is already started");
     Positions ends, starts;
     for (int32_t p = 0; p < partitions_; ++p) {
-      auto tail = std::make_unique<Tail>();
-      tail->partition = p;
-      tail->wakeup = clock_->NewWakeup();
-      ASSIGN_OR_RETURN(tail->reader, log_->OpenReader({options_.topic, p}, kFromStart));
-      ASSIGN_OR_RETURN(tail->caught_up_at, tail->reader->EndOffset());
-      ASSIGN_OR_RETURN(const int64_t start, tail->reader->StartOffset());
-      ends.push_back(tail->caught_up_at);
+      auto tail = std::make_unique<Tail>(clock_, log_, TopicPartition{options_.topic, p},
+                                         std::max<int64_t>(0, options_.history_records));
+      RETURN_IF_ERROR(tail->follower.Open());
+      ASSIGN_OR_RETURN(const int64_t start, tail->follower.StartOffset());
+      const int64_t from = tail->follower.position();
+      ends.push_back(std::max(from, tail->follower.end_at_open()));
       starts.push_back(start);
-      const int64_t from =
-          std::max(start, tail->caught_up_at - std::max<int64_t>(0, options_.history_records));
-      RETURN_IF_ERROR(tail->reader->Seek(from));
       window_.Begin(p, from);
       tail->stored = from;
-      tail->ready = from >= tail->caught_up_at;
+      tail->ready = tail->follower.caught_up();
       tails_.push_back(std::move(tail));
     }
     if (!deliveries_.empty()) RETURN_IF_ERROR(acted_.ReadAll());
@@ -94,7 +89,7 @@ class TopicNotifier final : public Notifier {
           deliveries_[i]->Open(options_.receivers[i].delivery.from_start ? starts : ends));
     }
     for (const auto& tail : tails_) {
-      tail->thread = std::thread([this, t = tail.get()] { Follow(t); });
+      tail->worker.Start([this, t = tail.get()] { Follow(t); });
     }
     for (const auto& delivery : deliveries_) delivery->Start();
     return OkStatus();
@@ -104,12 +99,7 @@ class TopicNotifier final : public Notifier {
     stop_ = true;
     window_.Close();
     for (const auto& delivery : deliveries_) delivery->Stop();
-    for (const auto& tail : tails_) {
-      if (!tail->thread.joinable()) continue;
-      tail->reader->Interrupt();
-      tail->wakeup->Wake();
-      tail->thread.join();
-    }
+    for (const auto& tail : tails_) tail->worker.Stop();
   }
 
   bool Ready() const override {
@@ -120,9 +110,8 @@ class TopicNotifier final : public Notifier {
 
   Status Health() const override {
     for (const auto& tail : tails_) {
+      RETURN_IF_ERROR(tail->worker.Health());
       MutexLock lock(&tail->mutex);
-      if (!tail->error.ok())
-        return Annotate(tail->error, Cat(options_.topic, "/", tail->partition));
       RETURN_IF_ERROR(tail->notice.Read(clock_->Monotonic()));
     }
     for (const auto& delivery : deliveries_) RETURN_IF_ERROR(delivery->Health());
@@ -238,19 +227,23 @@ class TopicNotifier final : public Notifier {
 
  private:
   struct Tail {
-    int32_t partition = 0;
-    std::unique_ptr<PartitionReader> reader;
-    std::unique_ptr<Wakeup> wakeup;
-    std::thread thread;
-    int64_t caught_up_at = 0;
+    Tail(Clock* clock, Log* log, TopicPartition at, int64_t history_records)
+        : follower(clock, log, at,
+                   {.last_offsets = history_records,
+                    .resume = FollowerOptions::Resume::kAfterNewest,
+                    .max_records = kPollRecords,
+                    .check_interval = Duration::Zero()}),
+          worker(clock, Cat("issues-", at.partition)) {
+      worker.OnStop([this] { follower.Interrupt(); });
+    }
+
+    TopicFollower follower;
     int64_t stored = 0;
     int64_t stored_at_ns = 0;
     std::atomic<bool> ready{false};
     mutable Mutex mutex;
-    Status error ABSL_GUARDED_BY(mutex);
     LogResetNotice notice ABSL_GUARDED_BY(mutex);
-    AppendTime
-        append_time;  // append time of the newest record read; used only by the tail's thread
+    Worker worker;
   };
 
   Status CheckReady() const {
@@ -281,96 +274,77 @@ class TopicNotifier final : public Notifier {
   }
 
   void Follow(Tail* tail) {
-    std::vector<Record> records;
-    int64_t before = tail->reader->position();
-    while (!stop_) {
-      records.clear();
-      Status polled;
-      // If the last call to FollowReplaced failed after the reader moved back, it must succeed
-      // before the next Poll. Otherwise, the replaced log would not be detected.
-      if (tail->reader->position() >= before) {
-        before = tail->reader->position();
-        polled = tail->reader->Poll(kPollRecords, kPollBytes, kPoll, &records);
-      }
-      if (records.empty() && !stop_) {
-        const Status followed = FollowReplaced(tail, before);
-        if (followed.ok()) before = tail->reader->position();
-        if (polled.ok()) polled = followed;
-      }
-      std::vector<FeedItem> items;
-      for (const Record& record : records) {
-        tail->append_time = std::max(tail->append_time, record.append_time);
-        StatusOr<IssueEvent> event = cloudevents::DecodeCloudEvent(record.value);
-        if (!event.ok()) {
-          undecodable_.Add();
-          PITWALL_LOG(kWarning, "notifier", options_.topic, "/", tail->partition, " offset ",
-                      record.offset, ": ", ToStd(event.status().message()));
-          continue;
-        }
-        events_.Add();
-        items.push_back({tail->partition, record.offset,
-                         std::make_shared<const IssueEvent>(*std::move(event)), record.value.size(),
-                         record.append_time});
-        index_.Apply(items.back().event);
-      }
-      // Update the index first so that it contains every event before the window's position.
-      window_.Add(tail->partition, std::move(items), tail->reader->position());
-      if (tail->reader->position() >= tail->caught_up_at) tail->ready = true;
-      {
-        MutexLock lock(&tail->mutex);
-        tail->error = polled.code() == absl::StatusCode::kDataLoss ? OkStatus() : polled;
-      }
-      if (polled.code() == absl::StatusCode::kDataLoss) {
-        gaps_.Add();
-        PITWALL_LOG(kError, "notifier", ToStd(polled.message()));
-      } else if (!polled.ok()) {
+    while (!tail->worker.stopping()) {
+      FollowedRecords read;
+      const Status polled = tail->follower.Poll(kPoll, &read);
+      Take(tail, read);
+      tail->worker.SetHealth(
+          Annotate(polled, Cat(options_.topic, "/", tail->follower.at().partition)));
+      if (!polled.ok()) {
         PITWALL_LOG(kWarning, "notifier", ToStd(polled.message()));
-        if (!stop_) tail->wakeup->Wait(kNanosPerSecond);
+        tail->worker.Wait(kNanosPerSecond);
       }
       StorePosition(tail, false);
       // The thread of partition 0 also reads actions and silences.
-      if (tail->partition == 0) {
-        if (const Status read = silences_.ReadNew(); !read.ok())
-          PITWALL_LOG(kWarning, "notifier", options_.silences_topic, ": ", ToStd(read.message()));
-      }
-      if (tail->partition == 0 && !deliveries_.empty()) {
-        if (const Status read = acted_.ReadNew(); !read.ok())
-          PITWALL_LOG(kWarning, "notifier", options_.actions_topic, ": ", ToStd(read.message()));
-      }
+      if (tail->follower.at().partition == 0) ReadActionsAndSilences();
     }
     StorePosition(tail, true);
   }
 
-  // A position beyond the end means that the log was replaced, because the topic was either
-  // truncated or deleted and recreated. All followers are notified. The index keeps its issues, and
-  // the new log repeats the open issues.
-  Status FollowReplaced(Tail* tail, int64_t before) {
-    const TopicPartition at{options_.topic, tail->partition};
-    ASSIGN_OR_RETURN(const int64_t end, tail->reader->EndOffset());
-    const int64_t position = tail->reader->position();
-    if (position >= before && position <= end) return OkStatus();
-    ASSIGN_OR_RETURN(const int64_t from, FirstAfter(log_, at, {-1, tail->append_time}));
-    RETURN_IF_ERROR(tail->reader->Seek(from));
-    window_.Restart(tail->partition, from);
+  void Take(Tail* tail, const FollowedRecords& read) {
+    const TopicPartition& at = tail->follower.at();
+    if (!read.replaced.ok()) OnReplacedLog(tail, read.replaced);
+    if (!read.loss.ok()) {
+      gaps_.Add();
+      PITWALL_LOG(kError, "notifier", ToStd(read.loss.message()));
+    }
+    std::vector<FeedItem> items;
+    for (const Record& record : read.records) {
+      StatusOr<IssueEvent> event = cloudevents::DecodeCloudEvent(record.value);
+      if (!event.ok()) {
+        undecodable_.Add();
+        PITWALL_LOG(kWarning, "notifier", at.topic, "/", at.partition, " offset ", record.offset,
+                    ": ", ToStd(event.status().message()));
+        continue;
+      }
+      events_.Add();
+      items.push_back({at.partition, record.offset,
+                       std::make_shared<const IssueEvent>(*std::move(event)), record.value.size(),
+                       record.append_time});
+      index_.Apply(items.back().event);
+    }
+    // Update the index first so that it contains every event before the window's position.
+    window_.Add(at.partition, std::move(items), tail->follower.position());
+    if (tail->follower.caught_up()) tail->ready = true;
+  }
+
+  // All followers are notified. The index keeps its issues, and the new log repeats the open
+  // issues.
+  void OnReplacedLog(Tail* tail, const Status& why) {
+    window_.Restart(tail->follower.at().partition, tail->follower.position());
     log_resets_.Add();
-    std::string text(
-        ToStd(LogIsBehind(at, end, before, Cat("continuing at offset ", from)).message()));
+    std::string text(ToStd(why.message()));
     PITWALL_LOG(kError, "notifier", text);
     MutexLock lock(&tail->mutex);
     tail->notice.Set(std::move(text), clock_->Monotonic());
-    return OkStatus();
+  }
+
+  void ReadActionsAndSilences() {
+    if (const Status read = silences_.ReadNew(); !read.ok())
+      PITWALL_LOG(kWarning, "notifier", options_.silences_topic, ": ", ToStd(read.message()));
+    if (deliveries_.empty()) return;
+    if (const Status read = acted_.ReadNew(); !read.ok())
+      PITWALL_LOG(kWarning, "notifier", options_.actions_topic, ": ", ToStd(read.message()));
   }
 
   // Stores the position only for lag monitoring. The index is rebuilt at each start.
   void StorePosition(Tail* tail, bool now) {
-    const int64_t position = tail->reader->position();
+    const int64_t position = tail->follower.position();
     const int64_t time = clock_->MonotonicNs();
     if (position == tail->stored || (!now && time - tail->stored_at_ns < kStoreIntervalNs)) return;
     tail->stored_at_ns = time;
-    if (log_->StorePosition(options_.group, {options_.topic, tail->partition}, {position, ""})
-            .ok()) {
+    if (log_->StorePosition(options_.group, tail->follower.at(), {position, ""}).ok())
       tail->stored = position;
-    }
   }
 
   Clock* const clock_;

@@ -16,6 +16,7 @@
 #include "services/base/mutex.h"
 #include "services/base/status.h"
 #include "services/io/io.h"
+#include "services/io/topic_follower.h"
 #include "services/model/issues/action.h"
 #include "services/notifier/feed/recent_events.h"
 
@@ -64,19 +65,18 @@ class IssueActions {
   };
 
   Status Open();
-  void Take(const std::vector<Record>& records, int32_t partition, int64_t next);
+  void Take(const FollowedRecords& read, const TopicFollower& follower);
+  void Add(const Record& record, int32_t partition, bool* fresh)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Forget() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Rereads a partition from its start after the topic was deleted, recreated, or truncated.
-  Status Restart(int32_t partition);
 
   Clock* const clock_;
   Log* const log_;
   const std::string topic_;
   const size_t max_acts_;
   // The following members are used only by the reading thread.
-  std::vector<std::unique_ptr<PartitionReader>> readers_;
+  std::vector<std::unique_ptr<TopicFollower>> followers_;  // by partition
   int64_t open_again_ns_ = INT64_MIN;
-  int64_t look_again_ns_ = INT64_MIN;
   std::atomic<uint64_t> resets_{0};
 
   mutable Mutex mutex_;
