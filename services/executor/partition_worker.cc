@@ -37,7 +37,7 @@ PartitionWorker::PartitionWorker(Clock* clock, Log* log, const StopTargets* targ
       committer_(clock, log, options, index, decisions, counters, &reader_, &outcomes_, at_,
                  GroupOf(*options)),
       candidates_(targets, options, index, decisions, counters),
-      executed_(clock, &outcomes_),
+      stops_(clock, index, &outcomes_),
       worker_(clock, Cat("stops-", partition)) {
   worker_.OnStop([this] { reader_.Interrupt(); });
 }
@@ -92,8 +92,8 @@ void PartitionWorker::Loop() {
     if (status.code() == absl::StatusCode::kAborted) committer_.Close();
     worker_.Wait(kRetryNs);
   }
-  executed_.Abandon();
-  DropCommittedStops("not executed: the executor stopped first");
+  stops_.Abandon();
+  stops_.CancelAll("not executed: the executor stopped first");
   if (const Status status = committer_.CommitOutcomes(); !status.ok()) {
     PITWALL_LOG(kError, "executor", "failed to record the outcome: ", ToStd(status.message()));
   }
@@ -111,34 +111,23 @@ Status PartitionWorker::ReadBack() {
   ASSIGN_OR_RETURN(const bool ours, reader_.Rewind());
   candidates_.Clear();
   outcomes_.DropRecorded(*index_);
-  for (StopDecision& t : std::exchange(unconfirmed_, {})) {
-    const std::string issue = t.action.issue;
-    if (!index_->Decided(issue, ActionMode::kLive)) {
-      index_->Release(issue);  // the decision was not committed
-    } else if (ours) {
-      committed_stops_.insert_or_assign(issue, std::move(t));
-    }  // otherwise, another executor decided the issue and acts on it
-  }
+  stops_.Confirm(ours);
   return OkStatus();
 }
 
 Status PartitionWorker::OnReplacedLog() {
   // The new log repeats only open issues, so the state of all other issues is unknown.
   candidates_.Clear();
-  DropCommittedStops("not executed: the log of issues was replaced first");
+  stops_.CancelAll("not executed: the log of issues was replaced first");
   return committer_.Apply({}, reader_.position());
-}
-
-void PartitionWorker::DropCommittedStops(std::string_view reason) {
-  for (const auto& [issue, t] : std::exchange(committed_stops_, {}))
-    outcomes_.Finish(t.action, std::string(reason));
 }
 
 Status PartitionWorker::Step() {
   RETURN_IF_ERROR(committer_.CommitOutcomes());
   FollowedRecords read;
   const Status polled = reader_.Poll(
-      executed_.empty() ? kPoll : Duration::Nanos(targets_->look_interval_ns()), &read);
+      stops_.Has(StopState::kExecuted) ? Duration::Nanos(targets_->look_interval_ns()) : kPoll,
+      &read);
   for (const Record& record : read.records) Note(record);
   std::vector<IssueEvent> asked;
   if (const Status status = requests_.Read(&asked); !status.ok())
@@ -147,8 +136,8 @@ Status PartitionWorker::Step() {
   if (!read.replaced.ok()) RETURN_IF_ERROR(OnReplacedLog());
   if (!read.loss.ok()) PITWALL_LOG(kWarning, "executor", ToStd(read.loss.message()));
   RETURN_IF_ERROR(polled);
-  executed_.CheckEffects();
-  if (candidates_.size() == 0 && committed_stops_.empty()) {
+  stops_.CheckEffects();
+  if (candidates_.size() == 0 && !stops_.Has(StopState::kCommitted)) {
     // The position may be stored late, because no other state depends on it.
     if (reader_.IsCommitDue()) RETURN_IF_ERROR(committer_.Apply({}, reader_.position()));
     return OkStatus();
@@ -172,18 +161,14 @@ void PartitionWorker::Note(const Record& record) {
   const std::string issue = IssueId(*event);
   if (event->type == EventType::kIssueResolved) {
     candidates_.Remove(issue);
-    if (const auto stop = committed_stops_.find(issue); stop != committed_stops_.end()) {
-      outcomes_.Finish(stop->second.action,
-                       "not executed: the issue ended before the commit was confirmed");
-      committed_stops_.erase(stop);
-    }
+    stops_.Cancel(issue, "not executed: the issue ended before the commit was confirmed");
     return;
   }
   candidates_.Consider(*std::move(event));
 }
 
 Status PartitionWorker::DecideAll() {
-  for (const auto& [issue, t] : std::exchange(committed_stops_, {})) executed_.Execute(t);
+  stops_.ExecuteCommitted();
   ASSIGN_OR_RETURN(const std::vector<StopDecision> decisions, candidates_.Decide());
   std::vector<ActionEvent> actions;
   std::vector<StopDecision> stops;
@@ -192,17 +177,17 @@ Status PartitionWorker::DecideAll() {
     if (decision.live()) stops.push_back(decision);
   }
   // Commit the decisions first, because every action requires a recorded decision.
-  Status committed = committer_.Apply(actions, reader_.position());
-  if (committed.code() == absl::StatusCode::kAborted) {
-    unconfirmed_ = std::move(stops);  // the reservations are kept until the result is known
+  const Status committed = committer_.Apply(actions, reader_.position());
+  if (absl::IsAborted(committed)) {
+    stops_.OnUnconfirmed(stops);
     return committed;
   }
   if (!committed.ok()) {
-    for (const StopDecision& t : stops) index_->Release(t.action.issue);
+    stops_.OnFailed(stops);
     return committed;
   }
   candidates_.Clear();
-  for (const StopDecision& t : stops) executed_.Execute(t);
+  stops_.OnCommitted(stops);
   return committer_.CommitOutcomes();
 }
 

@@ -3,10 +3,7 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "services/base/clock.h"
@@ -17,8 +14,8 @@
 #include "services/executor/stop_requests.h"
 #include "services/executor/targets/stop_target.h"
 #include "services/executor/worker/action_committer.h"
-#include "services/executor/worker/executed_stops.h"
 #include "services/executor/worker/issue_reader.h"
+#include "services/executor/worker/live_stops.h"
 #include "services/executor/worker/stop_candidates.h"
 #include "services/executor/worker/stop_decision.h"
 #include "services/executor/worker/stop_outcomes.h"
@@ -59,8 +56,6 @@ class PartitionWorker {
   void Note(const Record& record);
   // Decides on all candidates, commits the decisions, and then acts.
   Status DecideAll();
-  // Finishes all committed stops that were not executed.
-  void DropCommittedStops(std::string_view reason);
 
   Clock* const clock_;
   const StopTargets* const targets_;
@@ -76,10 +71,7 @@ class PartitionWorker {
   StopOutcomes outcomes_;
   ActionCommitter committer_;
   StopCandidates candidates_;
-  ExecutedStops executed_;
-  std::vector<StopDecision> unconfirmed_;  // stops whose commit result is unknown
-  std::map<std::string, StopDecision, std::less<>>
-      committed_stops_;  // stops that this worker committed, by issue ID
+  LiveStops stops_;
   Worker worker_;
 };
 
