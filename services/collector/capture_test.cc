@@ -81,6 +81,18 @@ TEST_F(CaptureTopicBridgeTest, ForwardsRequestsThatHaveNotExpired) {
   EXPECT_EQ(given_, (std::vector<std::string>{"waits", "new"}));
 }
 
+TEST_F(CaptureTopicBridgeTest, ForwardsRequestsOfARecreatedTopic) {
+  Start();
+  Append(cloudevents::EncodeCaptureRequest(RequestOf("a")));
+  Append(cloudevents::EncodeCaptureRequest(RequestOf("b")));
+  AwaitGiven(2);
+  log_.Recreate(kControlTopic);
+  Append(cloudevents::EncodeCaptureRequest(RequestOf("new", 60 * kNanosPerSecond)));
+  for (int i = 0; i < 4; ++i) Turn();
+  bridge_->Stop();
+  EXPECT_THAT(given_, testing::ElementsAre("a", "b", "new"));
+}
+
 TEST_F(CaptureTopicBridgeTest, ForwardsIntervalChangesSeparately) {
   ActionEvent request;
   request.type = ActionEventType::kRequested;

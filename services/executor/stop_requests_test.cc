@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "services/executor/stop_requests.h"
 #include "services/executor/testing/executor_fixture.h"
 
 namespace pitwall::executor {
@@ -64,6 +65,23 @@ TEST_F(StopRequestsTest, LivePolicyStopsProcessAndNamesPrincipal) {
   EXPECT_THAT(actions[1].why, HasSubstr("requested by act (diverges); policy request/stop: live"));
   EXPECT_THAT(actions[1].why, Not(HasSubstr("issue")));
   EXPECT_THAT(actions[2].effect, HasSubstr("exited"));
+}
+
+TEST_F(StopRequestsTest, RequestOfARecreatedTopicIsRead) {
+  StopRequests requests(&clock_, &log_, "pitwall.actions", "pitwall.actions", 0);
+  std::vector<IssueEvent> events;
+  Ask(Request("request-1"));
+  Ask(Request("request-2"));
+  ASSERT_TRUE(requests.Read(&events).ok());
+  EXPECT_EQ(events.size(), 2U);
+  log_.Recreate("pitwall.actions");
+  Ask(Request("request-3"));
+  for (int i = 0; i < 2; ++i) {
+    clock_.Advance(kNanosPerSecond);
+    ASSERT_TRUE(requests.Read(&events).ok());
+  }
+  ASSERT_EQ(events.size(), 3U);
+  EXPECT_EQ(events.back().id, "request-3");
 }
 
 TEST_F(StopRequestsTest, IntervalRequestIsNotAStop) {

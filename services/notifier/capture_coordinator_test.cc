@@ -80,6 +80,18 @@ TEST_F(CaptureCoordinatorTest, AppendsRequestsAndReturnsReplies) {
   EXPECT_TRUE(coordinator_->Find({.request = "none"})->empty());
 }
 
+TEST_F(CaptureCoordinatorTest, ReturnsOnlyTheRepliesOfARecreatedTopic) {
+  Start();
+  Answer("a", 0);
+  Answer("b", 1);
+  log_.Recreate(kCapturesTopic);
+  Answer("new", 2);
+  for (int i = 0; i < 4; ++i) Turn();
+  coordinator_->Stop();
+  ASSERT_EQ(coordinator_->Find({.job = "j"})->size(), 1u);
+  EXPECT_EQ(coordinator_->Find({.job = "j"})->at(0).rank, 2);
+}
+
 TEST_F(CaptureCoordinatorTest, RulesRequestOneCapturePerJobPerMinute) {
   Start();
   IssueEvent plain = MakeEvent("j", "p/g/B", 1);

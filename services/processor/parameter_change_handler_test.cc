@@ -313,6 +313,17 @@ TEST_F(ParameterChangeHandlerTest, ChangeWrittenBeforeRestart_IsAnsweredAfterRes
   EXPECT_EQ(LastOfHigh(), "found");
 }
 
+TEST_F(ParameterChangeHandlerTest, RequestOfRecreatedTopic_IsAnswered) {
+  Run(2);
+  const std::string first = Ask(4);
+  Run(6);
+  ASSERT_EQ(Answers(first).size(), 1u);
+  log_.Recreate(kActionsTopic);
+  const std::string second = Ask(5);
+  Run(8);
+  EXPECT_THAT(Answers(second), ElementsAre(HasSubstr("done")));
+}
+
 TEST_F(ParameterChangeHandlerTest, LimitsNumberOfParameters) {
   std::string rules = "groups:\n- name: g\n  interval: 1s\n  rules:\n";
   for (size_t i = 0; i <= kMaxParametersOfJob; ++i)

@@ -57,8 +57,9 @@ TEST_F(IssueReaderTest, ContinuesAtTheEndOfAReplacedLogEvenIfTheFirstAttemptFail
   EXPECT_EQ(reader_.position(), 1);
   EXPECT_EQ(
       health_.Read(clock_.MonotonicNs()).message(),
-      "log_truncated: pitwall.issues/0: the topic was deleted, recreated, or truncated; "
-      "continuing at offset 1, the end, because open issues are repeated within five minutes");
+      "log_truncated: pitwall.issues/0: the log is at offset 1, before position 3 (topic deleted, "
+      "recreated, or truncated); continuing at offset 1, the end, because open issues are repeated "
+      "within five minutes");
   Append(1);
   EXPECT_EQ(Poll().records.size(), 1U);
 }
