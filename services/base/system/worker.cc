@@ -20,7 +20,6 @@ Worker::Worker(Clock* clock, std::string_view name)
 void Worker::Start(std::function<void()> run) {
   if (thread_.joinable()) return;
   stop_ = false;
-  if (wakeup_ != nullptr) wakeup_->Wait(0);  // clears the wake-up of the last stop
   thread_ = std::thread([this, run = std::move(run)] {
     pthread_setname_np(pthread_self(), name_.c_str());
     run();
@@ -37,6 +36,7 @@ void Worker::Stop() {
   if (!thread_.joinable()) return;
   RequestStop();
   thread_.join();
+  if (wakeup_ != nullptr) wakeup_->Wait(0);  // consumes the wake-up of RequestStop
 }
 
 bool Worker::Wait(int64_t timeout_ns) {

@@ -114,6 +114,22 @@ TEST(Worker, StartsAgainAfterStop) {
   EXPECT_EQ(runs, 2);
 }
 
+TEST(Worker, StopDoesNotEndTheFirstWaitOfTheNextStart) {
+  fakes::FakeClock clock;
+  Worker worker(&clock, "test");
+  worker.Start([] {});
+  worker.Stop();
+  std::atomic<bool> waited{false};
+  bool woken = true;
+  worker.Start([&] {
+    woken = worker.wakeup()->Wait(0);
+    waited = true;
+  });
+  while (!waited) sched_yield();
+  worker.Stop();
+  EXPECT_FALSE(woken);
+}
+
 TEST(Worker, KeepsTheLastHealth) {
   Worker worker(nullptr, "test");
   EXPECT_TRUE(worker.Health().ok());
