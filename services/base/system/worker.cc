@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "services/base/check.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall {
 
@@ -16,6 +17,9 @@ Worker::Worker(Clock* clock, std::string_view name)
     : name_(name), wakeup_(clock == nullptr ? nullptr : clock->NewWakeup()) {
   PITWALL_CHECK(!name.empty() && name.size() <= kMaxNameLength);
 }
+
+Worker::Worker(Clock* clock, std::string_view prefix, int32_t number)
+    : Worker(clock, Cat(prefix, "-", number).substr(0, kMaxNameLength)) {}
 
 void Worker::Start(std::function<void()> run) {
   if (thread_.joinable()) return;

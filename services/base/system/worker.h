@@ -27,6 +27,9 @@ class Worker {
   // `name` identifies the thread in `ps -L` and `top -H`, and has at most 15 characters. A worker
   // that never calls Wait needs no clock (null). The caller owns the clock.
   Worker(Clock* clock, std::string_view name);
+  // Names the thread `prefix`-`number`, for example "ingest-3". Drops the last digits of a longer
+  // name.
+  Worker(Clock* clock, std::string_view prefix, int32_t number);
   ~Worker() { Stop(); }
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;

@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <string>
+#include <utility>
 
 #include "tests/fakes/fake_clock.h"
 
@@ -23,6 +24,22 @@ TEST(Worker, RunsOnANamedThread) {
   });
   worker.Stop();
   EXPECT_EQ(name, "test-worker");
+}
+
+TEST(Worker, NamesTheThreadByNumberWithinTheLimit) {
+  for (const auto& [number, expected] :
+       {std::pair(0, "partition-0"), std::pair(4095, "partition-4095"),
+        std::pair(1234567890, "partition-12345")}) {
+    Worker worker(nullptr, "partition", number);
+    std::string name;
+    worker.Start([&] {
+      std::array<char, 16> text{};
+      pthread_getname_np(pthread_self(), text.data(), text.size());
+      name = text.data();
+    });
+    worker.Stop();
+    EXPECT_EQ(name, expected);
+  }
 }
 
 TEST(Worker, StopEndsAWaitWithoutLimit) {
