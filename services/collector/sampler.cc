@@ -26,36 +26,27 @@ Sampler::Sampler(const SamplerOptions& options, Clock& clock, MonotonicEventCloc
       drop_folder_(drop_folder),
       announcer_(announcer),
       counters_(counters),
-      wakeup_(clock.NewWakeup()),
       interval_ns_(options.interval_ns),
       clock_watch_(clock, time, counters),
       targets_(ReaderContext{options.root, options.node, counters}, options.join_slack_ns, clock,
-               *time, bindings, gpus, announcer, sender, capture_states) {
+               *time, bindings, gpus, announcer, sender, capture_states),
+      worker_(&clock, "sampler") {
   announcer_->Begin(FloorTo(time_->Now(), BaseOf(interval_ns_)),
                     interval_ns_);  // for clients that connect early
 }
 
-Sampler::~Sampler() { Stop(); }
-
 void Sampler::Start() {
-  stopping_ = false;
-  thread_ = std::thread([this] { Loop(); });
-}
-
-void Sampler::Stop() {
-  stopping_ = true;
-  wakeup_->Wake();
-  if (thread_.joinable()) thread_.join();
+  worker_.Start([this] { Loop(); });
 }
 
 void Sampler::SetInterval(int64_t interval_ns) {
   interval_ns_ = interval_ns;
-  wakeup_->Wake();
+  worker_.Wake();
 }
 
 void Sampler::Loop() {
   Boot();
-  while (!stopping_) {
+  while (!worker_.stopping()) {
     if (const std::optional<int64_t> step_ns = clock_watch_.Check()) Reboot(*step_ns);
     const int64_t interval_ns = interval_ns_;
     const int64_t base_ns = BaseOf(interval_ns);
@@ -69,9 +60,8 @@ void Sampler::Loop() {
       announcer_->Begin(tick_ns, interval_ns);
       Tick(tick_ns, interval_ns);
     }
-    if (stopping_) break;
     const int64_t now_ns = time_->Now();
-    wakeup_->Wait(NextAfter(now_ns, base_ns) - now_ns);
+    worker_.Wait(NextAfter(now_ns, base_ns) - now_ns);
   }
   targets_.EndAll(LastTick());
 }

@@ -4,11 +4,10 @@
 
 #include <atomic>
 #include <cstdint>
-#include <memory>
 #include <string>
-#include <thread>
 
 #include "services/base/clock.h"
+#include "services/base/system/worker.h"
 #include "services/collector/capture/capture_state_series.h"
 #include "services/collector/clock_watch.h"
 #include "services/collector/gpu/gpu_monitor.h"
@@ -43,12 +42,11 @@ class Sampler {
           JobRegistry* bindings, const GpuMonitor* gpus, JobFileDirectory* drop_folder,
           NodeAnnouncer* announcer, BatchSender* sender, Counters* counters,
           CaptureStates* capture_states = nullptr);
-  ~Sampler();
 
   void Start();
   // Publishes the remaining rows, sends the node's goodbye to each job, and ends the thread.
   // Idempotent.
-  void Stop();
+  void Stop() { worker_.Stop(); }
   void SetInterval(int64_t interval_ns);
 
  private:
@@ -65,16 +63,15 @@ class Sampler {
   JobFileDirectory* const drop_folder_;
   NodeAnnouncer* const announcer_;
   Counters* const counters_;
-  const std::unique_ptr<Wakeup> wakeup_;
   std::atomic<int64_t> interval_ns_;
-  std::atomic<bool> stopping_{false};
-  std::thread thread_;
 
   // Used only by the sampler's thread.
   ClockWatch clock_watch_;
   int64_t next_poll_ns_ = 0;  // monotonic time of the next poll of the drop folder
   int64_t last_tick_ns_ = 0;
   NodeTargets targets_;
+
+  Worker worker_;
 };
 
 }  // namespace pitwall::collector

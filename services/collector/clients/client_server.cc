@@ -56,7 +56,9 @@ ClientServer::ClientServer(const ServerOptions& options, ClientSessions* session
       rates_(options.bytes_per_second_per_owner),
       usage_(options.max_buffered_bytes, kMaxClientMessage + kChunk),
       refusals_(clock, counters),
-      chunk_(kChunk, '\0') {}
+      chunk_(kChunk, '\0') {
+  worker_.OnStop([this] { ready_.Stop(); });
+}
 
 ClientServer::~ClientServer() { Stop(); }
 
@@ -69,14 +71,13 @@ Status ClientServer::Start() {
   max_clients_ = ClientsWithinFileLimit(options_.max_clients);
   socket_.Listen();
   sessions_->OnNews(ready_.Ringer());
-  thread_ = std::thread([this] { Loop(); });
+  worker_.Start([this] { Loop(); });
   return OkStatus();
 }
 
 void ClientServer::Stop() {
-  if (!thread_.joinable()) return;
-  ready_.Stop();
-  thread_.join();
+  if (!worker_.started()) return;
+  worker_.Stop();
   sessions_->OnNews(nullptr);
   // The clients do not count as lost, because they will send a hello to the next collector.
   for (const auto& [client, connection] : connections_) close(connection.fd);

@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <map>
 #include <string>
-#include <thread>
 
 #include "services/base/clock.h"
 #include "services/base/status.h"
+#include "services/base/system/worker.h"
 #include "services/collector/clients/client_sessions.h"
 #include "services/collector/clients/client_usage.h"
 #include "services/collector/clients/owner_rate_limiter.h"
@@ -100,7 +100,7 @@ class ClientServer {
   ClientSessions* const sessions_;
   const Clock& clock_;
   Counters* const counters_;
-  std::thread thread_;
+  Worker worker_{nullptr, "clients"};  // the destructor calls Stop
   ReadinessSet ready_;
   ListeningSocket socket_;
   size_t max_clients_ = 0;  // options_.max_clients, reduced to the limit on open files

@@ -33,36 +33,29 @@ GpuMonitor::GpuMonitor(std::string library, Clock& clock, Counters* counters)
     : library_(std::move(library)),
       clock_(clock),
       counters_(counters),
-      wakeup_(clock.NewWakeup()),
-      xids_(clock, counters) {}
-
-GpuMonitor::~GpuMonitor() { Stop(); }
+      xids_(clock, counters),
+      worker_(&clock, "gpu-monitor") {}
 
 void GpuMonitor::Start() {
-  stopping_ = false;
-  thread_ = std::thread([this] { Loop(); });
+  worker_.Start([this] { Loop(); });
 }
 
 void GpuMonitor::Stop() {
-  stopping_ = true;
-  wakeup_->Wake();
-  if (thread_.joinable()) thread_.join();
+  worker_.Stop();
   xids_.Stop();
 }
 
 void GpuMonitor::Loop() {
-  while (!stopping_) {
+  while (!worker_.stopping()) {
     if (nvml_ == nullptr && !Open()) {
-      if (stopping_) return;
-      wakeup_->Wait(kRetryOpenNs);
+      worker_.Wait(kRetryOpenNs);
       continue;
     }
     xids_.Start(nvml_.get(), static_cast<uint32_t>(probes_.size()));
     const int64_t begun_ns = clock_.MonotonicNs();
     ReadAll();
     const int64_t took_ns = clock_.MonotonicNs() - begun_ns;
-    if (stopping_) return;
-    wakeup_->Wait(std::max<int64_t>(period_ns_.load() - took_ns, 10 * kNanosPerMilli));
+    worker_.Wait(std::max<int64_t>(period_ns_.load() - took_ns, 10 * kNanosPerMilli));
   }
 }
 

@@ -7,11 +7,11 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "services/base/clock.h"
 #include "services/base/mutex.h"
+#include "services/base/system/worker.h"
 #include "services/collector/gpu/gpu_probe.h"
 #include "services/collector/gpu/nvml.h"
 #include "services/collector/gpu/xid_watch.h"
@@ -32,7 +32,7 @@ class GpuMonitor {
  public:
   // The caller owns the clock and the counters.
   GpuMonitor(std::string library, Clock& clock, Counters* counters);
-  ~GpuMonitor();
+  ~GpuMonitor() { Stop(); }
 
   void Start();
   // Stops the thread. Waits for the current reading, which takes as long as the driver blocks.
@@ -56,11 +56,8 @@ class GpuMonitor {
   const std::string library_;
   Clock& clock_;
   Counters* const counters_;
-  const std::unique_ptr<Wakeup> wakeup_;
   std::atomic<int64_t> period_ns_{500 * kNanosPerMilli};
-  std::atomic<bool> stopping_{false};
   std::atomic<size_t> count_{0};
-  std::thread thread_;
   // Used only by the monitor's thread.
   std::unique_ptr<Nvml> nvml_;
   std::vector<std::unique_ptr<GpuProbe>> probes_;
@@ -70,6 +67,8 @@ class GpuMonitor {
   mutable Mutex mutex_;
   std::vector<GpuRows> readings_ ABSL_GUARDED_BY(mutex_);
   int64_t read_at_ns_ ABSL_GUARDED_BY(mutex_) = 0;  // monotonic
+
+  Worker worker_;
 };
 
 // Reads the latest series of some GPUs, or of all GPUs if the list is empty. XID errors without a

@@ -17,43 +17,34 @@ constexpr int64_t kOldestAnswerNs = 5 * kNanosPerSecond;
 }  // namespace
 
 XidWatch::XidWatch(Clock& clock, Counters* counters)
-    : clock_(clock), counters_(counters), wakeup_(clock.NewWakeup()) {}
-
-XidWatch::~XidWatch() { Stop(); }
+    : clock_(clock), counters_(counters), worker_(&clock, "xid-watch") {}
 
 void XidWatch::Start(const Nvml* nvml, uint32_t count) {
-  if (thread_.joinable()) return;
+  if (worker_.started()) return;
   nvml_ = nvml;
   count_ = count;
   {
     MutexLock lock(&mutex_);
     gpus_.resize(count);
   }
-  stopping_ = false;
-  thread_ = std::thread([this] { Loop(); });
-}
-
-void XidWatch::Stop() {
-  stopping_ = true;
-  wakeup_->Wake();
-  if (thread_.joinable()) thread_.join();
+  worker_.Start([this] { Loop(); });
 }
 
 void XidWatch::Loop() {
-  while (!stopping_) {
+  while (!worker_.stopping()) {
     bool responded = false;
     const Over over = Watch(&responded);
     {
       MutexLock lock(&mutex_);
       for (Gpu& gpu : gpus_) gpu.watched = false;
     }
-    if (over == Over::kNeverPossible || stopping_) return;
+    if (over == Over::kNeverPossible) return;
     // After a failure, a new event set is created immediately, because another XID error often
     // follows soon.
     if (over == Over::kNoneRegistered) {
-      wakeup_->Wait(kRegisterAgainNs);
+      worker_.Wait(kRegisterAgainNs);
     } else if (!responded) {
-      wakeup_->Wait(kRetryNs);
+      worker_.Wait(kRetryNs);
     }
   }
 }
@@ -70,7 +61,7 @@ XidWatch::Over XidWatch::Watch(bool* responded) {
   devices_.assign(count_, {});
   Over over = Over::kStopped;
   int64_t next_register_ns = clock_.MonotonicNs();
-  while (!stopping_) {
+  while (!worker_.stopping()) {
     const int64_t now_ns = clock_.MonotonicNs();
     if (now_ns >= next_register_ns) {
       next_register_ns = now_ns + kRegisterAgainNs;

@@ -2,16 +2,14 @@
 // because they can occur while other driver calls are blocked.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "services/base/clock.h"
 #include "services/base/mutex.h"
+#include "services/base/system/worker.h"
 #include "services/collector/gpu/nvml.h"
 #include "services/collector/metrics/counters.h"
 
@@ -27,13 +25,12 @@ class XidWatch {
 
   // The caller owns the clock and the counters.
   XidWatch(Clock& clock, Counters* counters);
-  ~XidWatch();
 
   // Starts watching the first `count` GPUs of the library. The library must stay valid until Stop.
   // Idempotent.
   void Start(const Nvml* nvml, uint32_t count);
   // Stops the thread. Waits for the current call, which takes as long as the driver blocks.
-  void Stop();
+  void Stop() { worker_.Stop(); }
   std::vector<Gpu> Now() const;
   // Returns the errors, by code, that the driver does not attribute to a GPU, for example after a
   // GPU has fallen off the bus.
@@ -55,11 +52,8 @@ class XidWatch {
 
   Clock& clock_;
   Counters* const counters_;
-  const std::unique_ptr<Wakeup> wakeup_;
-  std::atomic<bool> stopping_{false};
   const Nvml* nvml_ = nullptr;
   uint32_t count_ = 0;
-  std::thread thread_;
   // Used only by the watch's thread.
   struct Registered {
     Nvml::Device device = nullptr;  // null if not registered yet
@@ -72,6 +66,8 @@ class XidWatch {
   std::vector<Gpu> gpus_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, uint64_t> unattributed_ ABSL_GUARDED_BY(mutex_);
   int64_t alive_ns_ ABSL_GUARDED_BY(mutex_) = 0;  // monotonic time of the driver's last response
+
+  Worker worker_;
 };
 
 }  // namespace pitwall::collector

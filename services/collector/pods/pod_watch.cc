@@ -29,31 +29,15 @@ PodWatch::PodWatch(PodWatchOptions options, Clock* clock, HttpTransport* transpo
       here_(std::move(here)),
       report_(std::move(report)),
       own_(std::move(own)),
-      wakeup_(clock->NewWakeup()) {}
-
-PodWatch::~PodWatch() { Stop(); }
+      worker_(clock, "pod-watch") {}
 
 void PodWatch::Start() {
-  stopping_ = false;
-  thread_ = std::thread([this] { Loop(); });
-}
-
-void PodWatch::Stop() {
-  stopping_ = true;
-  wakeup_->Wake();
-  if (thread_.joinable()) thread_.join();
-}
-
-void PodWatch::Loop() {
-  while (!stopping_) {
-    Look();
-    if (!stopping_) wakeup_->Wait(kLookNs);
-  }
-}
-
-Status PodWatch::health() const {
-  MutexLock lock(&mutex_);
-  return health_;
+  worker_.Start([this] {
+    while (!worker_.stopping()) {
+      Look();
+      worker_.Wait(kLookNs);
+    }
+  });
 }
 
 std::string PodWatch::GroupsOf(const Rank& rank) const {
@@ -67,7 +51,7 @@ void PodWatch::Arrive(Rank rank) {
     if (arrived_.size() >= kMaxRanks) return;
     arrived_.emplace_back(std::move(rank), std::move(groups));
   }
-  wakeup_->Wake();
+  worker_.Wake();
 }
 
 void PodWatch::Know(const Rank& rank, const std::string& groups) {
@@ -124,14 +108,11 @@ void PodWatch::Look() {
   });
   if (!awaits || now_ns < next_ask_ns_) return;
   const StatusOr<std::vector<PodState>> pods = Ask();
-  if (stopping_) return;
+  if (worker_.stopping()) return;
   const Status status = Annotate(pods.status(), "collector.pods.url");
-  {
-    MutexLock lock(&mutex_);
-    if (!status.ok() && status.message() != health_.message())
-      PITWALL_LOG(kWarning, "collector", ToStd(status.message()));
-    health_ = status;
-  }
+  if (!status.ok() && status.message() != health().message())
+    PITWALL_LOG(kWarning, "collector", ToStd(status.message()));
+  worker_.SetHealth(status);
   if (status.ok()) {
     pause_ns_ = 0;
     ReportOwners(*pods);
@@ -149,7 +130,7 @@ StatusOr<std::vector<PodState>> PodWatch::Ask() {
   call.headers.emplace_back("accept", "application/json");
   call.timeout = Duration::Nanos(options_.timeout_ns);
   call.max_response_bytes = options_.max_bytes;
-  call.cancel = &stopping_;
+  call.cancel = worker_.stop_flag();
   if (!options_.token_file.empty()) {
     const std::string text = ReadFile(options_.token_file, kMaxTokenBytes).value_or("");
     const std::string token(Trim(std::string_view(text)));

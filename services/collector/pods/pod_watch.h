@@ -2,15 +2,12 @@
 // owners.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -18,6 +15,7 @@
 #include "services/base/clock.h"
 #include "services/base/mutex.h"
 #include "services/base/status.h"
+#include "services/base/system/worker.h"
 #include "services/collector/pods/pod_list.h"
 #include "services/io/http_transport.h"
 #include "services/model/issues/platform_end.h"
@@ -79,10 +77,9 @@ class PodWatch {
   // The caller owns the clock and the transport.
   PodWatch(PodWatchOptions options, Clock* clock, HttpTransport* transport, Here here,
            Report report, Own own);
-  ~PodWatch();
 
   void Start();
-  void Stop();  // idempotent
+  void Stop() { worker_.Stop(); }  // idempotent
   // Adds a rank immediately, so that its end is noticed even if it ends before the next round. At
   // most kMaxRanks ranks may be added per round. Thread-safe. Reads a file in /proc and wakes the
   // watch's thread.
@@ -90,11 +87,10 @@ class PodWatch {
   // Runs one round. The thread does this every kLookNs.
   void Look();
   // Returns OK, or the error of the last request. Thread-safe.
-  Status health() const;
+  Status health() const { return worker_.Health(); }
 
  private:
   using Known = KnownPodRank;
-  void Loop();
   std::string GroupsOf(const Rank& rank) const;
   void Know(const Rank& rank, const std::string& groups);
   void TakeUp(int64_t now_ns);
@@ -110,17 +106,15 @@ class PodWatch {
   const Here here_;
   const Report report_;
   const Own own_;
-  const std::unique_ptr<Wakeup> wakeup_;
-  std::atomic<bool> stopping_{false};
-  std::thread thread_;
 
   // Known ranks by job, rank, and PID. Used only by the watch's thread.
   std::map<std::tuple<std::string, int64_t, int64_t>, Known> known_;
   int64_t next_ask_ns_ = 0;
   int64_t pause_ns_ = 0;  // pause after a failed request
-  mutable Mutex mutex_;
-  Status health_ ABSL_GUARDED_BY(mutex_);
+  Mutex mutex_;
   std::vector<std::pair<Rank, std::string>> arrived_ ABSL_GUARDED_BY(mutex_);  // with their cgroups
+
+  Worker worker_;
 };
 
 }  // namespace pitwall::collector

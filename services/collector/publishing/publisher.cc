@@ -29,17 +29,16 @@ Publisher::~Publisher() { Stop(); }
 Status Publisher::Start() {
   MutexLock lock(&mutex_);
   RETURN_IF_ERROR(lanes_.Open());
-  return AddWorker(false);
+  return AddThread(false);
 }
 
-Status Publisher::AddWorker(bool extra) {
-  workers_.emplace_back();
-  Worker* worker = &workers_.back();
-  worker->wakeup = clock_.NewWakeup();
+Status Publisher::AddThread(bool extra) {
+  threads_.emplace_back(&clock_);
+  Thread* const thread = &threads_.back();
   try {
-    worker->thread = std::thread([this, worker, extra] { Loop(worker, extra); });
+    thread->worker.Start([this, thread, extra] { Loop(thread, extra); });
   } catch (const std::system_error& error) {
-    workers_.pop_back();
+    threads_.pop_back();
     return ResourceExhausted(Cat("publisher: cannot start a thread (", error.what(), ")"));
   }
   return OkStatus();
@@ -58,24 +57,17 @@ void Publisher::Offer(std::string key, std::string value, std::string note) {
 }
 
 void Publisher::WakeOne() {
-  for (Worker& worker : workers_) {
-    if (!worker.idle) continue;
-    worker.idle = false;
-    worker.wakeup->Wake();
+  for (Thread& thread : threads_) {
+    if (!thread.idle) continue;
+    thread.idle = false;
+    thread.worker.Wake();
     return;
   }
-  // All workers are busy. Another worker is added if one is stuck and a lane is due.
+  // All threads are busy. Another thread is added if one is stuck and a lane is due.
   if (stopping_ || !lanes_.NeedsThread()) return;
-  for (auto it = workers_.begin(); it != workers_.end();) {
-    if (it->ended) {
-      it->thread.join();
-      it = workers_.erase(it);
-    } else {
-      ++it;
-    }
-  }
-  if (workers_.size() >= most_threads_) return;
-  const Status status = AddWorker(true);
+  std::erase_if(threads_, [](const Thread& thread) { return thread.ended; });
+  if (threads_.size() >= most_threads_) return;
+  const Status status = AddThread(true);
   if (!status.ok() && !thread_failed_)
     PITWALL_LOG(kError, "collector", ToStd(status.message()),
                 "; slow appends may delay other jobs");
@@ -87,7 +79,7 @@ Status Publisher::Health() {
   return lanes_.Health();
 }
 
-void Publisher::Loop(Worker* self, bool extra) {
+void Publisher::Loop(Thread* self, bool extra) {
   bool waited = false;
   while (true) {
     int64_t wait_ns = -1;
@@ -111,7 +103,7 @@ void Publisher::Loop(Worker* self, bool extra) {
       continue;
     }
     if (extra) wait_ns = wait_ns < 0 ? kEndThreadNs : std::min(wait_ns, kEndThreadNs);
-    waited = !self->wakeup->Wait(wait_ns) && wait_ns == kEndThreadNs;
+    waited = !self->worker.wakeup()->Wait(wait_ns) && wait_ns == kEndThreadNs;
   }
 }
 
@@ -127,20 +119,18 @@ void Publisher::Serve(PublishingLanes::Lane* lane) {
 }
 
 void Publisher::Stop() {
-  std::list<Worker>* workers = nullptr;
+  std::list<Thread>* threads = nullptr;
   {
     MutexLock lock(&mutex_);
     stopping_ = true;
-    for (Worker& worker : workers_) worker.wakeup->Wake();
-    workers = &workers_;  // workers_ does not change from here on
+    for (Thread& thread : threads_) thread.worker.RequestStop();
+    threads = &threads_;  // threads_ does not change from here on
   }
-  for (Worker& worker : *workers) {
-    if (worker.thread.joinable()) worker.thread.join();
-  }
+  for (Thread& thread : *threads) thread.worker.Stop();
   MutexLock lock(&mutex_);
   if (!stopped_) lanes_.Finish();
   stopped_ = true;
-  workers_.clear();
+  threads_.clear();
 }
 
 }  // namespace pitwall::collector

@@ -4,13 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <list>
-#include <memory>
 #include <string>
-#include <thread>
 
 #include "services/base/clock.h"
 #include "services/base/mutex.h"
 #include "services/base/status.h"
+#include "services/base/system/worker.h"
 #include "services/collector/metrics/counters.h"
 #include "services/collector/publishing/client_cursors.h"
 #include "services/collector/publishing/publishing_lanes.h"
@@ -57,17 +56,17 @@ class Publisher {
   Status Health();
 
  private:
-  struct Worker {
-    std::unique_ptr<Wakeup> wakeup;
-    std::thread thread;
+  struct Thread {
+    explicit Thread(Clock* clock) : worker(clock, "publisher") {}
     bool idle = false;
     bool ended = false;
+    Worker worker;
   };
 
-  void Loop(Worker* self, bool extra);
+  void Loop(Thread* self, bool extra);
   void Serve(PublishingLanes::Lane* lane);
   void WakeOne() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  Status AddWorker(bool extra) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Status AddThread(bool extra) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const size_t most_threads_;
   Clock& clock_;
@@ -77,7 +76,7 @@ class Publisher {
 
   Mutex mutex_;
   PublishingLanes lanes_ ABSL_GUARDED_BY(mutex_);
-  std::list<Worker> workers_ ABSL_GUARDED_BY(mutex_);
+  std::list<Thread> threads_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
   bool thread_failed_ ABSL_GUARDED_BY(mutex_) = false;  // whether the failure has been logged
