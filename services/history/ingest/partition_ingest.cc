@@ -39,18 +39,10 @@ PartitionIngest::PartitionIngest(Clock* clock, Log* log, HistoryStore* store,
       schedule_(clock, store, &jobs_, &inputs_, &sealer_, options_, partition,
                 MemoryShare(options_, partitions)) {}
 
-PartitionIngest::~PartitionIngest() { Stop(); }
-
 void PartitionIngest::Start() {
   control_.Begin();
   inputs_.LoadTombstones();
-  thread_ = std::thread([this] { Loop(); });
-}
-
-void PartitionIngest::Stop() {
-  if (!thread_.joinable()) return;
-  RequestStop();
-  thread_.join();
+  control_.Start([this] { Loop(); });
 }
 
 void PartitionIngest::Loop() {

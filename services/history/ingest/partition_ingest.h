@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <thread>
 #include <utility>
 
 #include "services/base/clock.h"
@@ -29,13 +28,13 @@ class PartitionIngest {
  public:
   PartitionIngest(Clock* clock, Log* log, HistoryStore* store, const HistoryOptions* options,
                   int32_t partition, int32_t partitions);
-  ~PartitionIngest();
+  ~PartitionIngest() { Stop(); }
 
   void Start();
   // Requests that the thread stop reading. Stop then waits for the thread and seals the rows in
   // memory if there is disk space.
   void RequestStop() { control_.RequestStop(); }
-  void Stop();
+  void Stop() { control_.Stop(); }
   Status Health() const { return control_.Health(); }
   // Returns whether all records that were in the log at startup have been read.
   bool caught_up() const { return inputs_.caught_up(); }
@@ -68,8 +67,7 @@ class PartitionIngest {
   HistoryStore* const store_;
   const HistoryOptions& options_;
   const int32_t partition_;
-  IngestControl control_;
-  std::thread thread_;
+  IngestControl control_;  // its thread uses the following members, so the destructor calls Stop
 
   // Other threads use the following members only through the functions above.
   PartitionJobs jobs_;

@@ -72,31 +72,12 @@ Retention::Retention(Clock* clock, HistoryStore* store, const HistoryOptions* op
       store_(store),
       options_(*options),
       ingest_of_(std::move(ingest_of)),
-      wakeup_(clock->NewWakeup()) {}
-
-Retention::~Retention() { Stop(); }
+      worker_(clock, "retention") {}
 
 void Retention::Start() {
-  thread_ = std::thread([this] {
-    while (!stop_) {
-      wakeup_->Wait(kPassNs);
-      if (stop_) return;
-      const Status status = Enforce();
-      MutexLock lock(&mutex_);
-      health_ = status;
-    }
+  worker_.Start([this] {
+    while (worker_.Wait(kPassNs)) worker_.SetHealth(Enforce());
   });
-}
-
-void Retention::Stop() {
-  stop_ = true;
-  wakeup_->Wake();
-  if (thread_.joinable()) thread_.join();
-}
-
-Status Retention::Health() const {
-  MutexLock lock(&mutex_);
-  return health_;
 }
 
 StatusOr<std::optional<int64_t>> Retention::AcceptedTime() {
@@ -157,7 +138,7 @@ Status Retention::EnforceBytes() {
     ASSIGN_OR_RETURN(const StoredJobPtr job, store_->Find(c.job->id()));
     if (job == nullptr) return OkStatus();
     for (const int64_t start : RawWindows(*job)) {
-      if (stop_ || !over()) return OkStatus();
+      if (worker_.stopping() || !over()) return OkStatus();
       PartitionIngest* ingest = ingest_of_(job);
       const Status walked = ingest->Do([&]() -> Status {
         const auto at = job->windows().find(start);

@@ -9,13 +9,12 @@
 
 #include <atomic>
 #include <functional>
-#include <memory>
 #include <optional>
-#include <thread>
 
 #include "services/base/clock.h"
 #include "services/base/mutex.h"
 #include "services/base/system/age_clock.h"
+#include "services/base/system/worker.h"
 #include "services/history/ingest/history_options.h"
 #include "services/history/ingest/partition_ingest.h"
 #include "services/history/store/history_store.h"
@@ -27,12 +26,11 @@ class Retention {
  public:
   using IngestOf = std::function<PartitionIngest*(const StoredJobPtr&)>;
   Retention(Clock* clock, HistoryStore* store, const HistoryOptions* options, IngestOf ingest_of);
-  ~Retention();
   // Accepts the current time if the store is empty. Call this before jobs arrive.
   Status Begin() { return AcceptedTime().status(); }
   void Start();
-  void Stop();
-  Status Health() const;
+  void Stop() { worker_.Stop(); }
+  Status Health() const { return worker_.Health(); }
 
   // Enforces the limits once.
   Status Enforce();
@@ -50,16 +48,12 @@ class Retention {
   HistoryStore* const store_;
   const HistoryOptions& options_;
   const IngestOf ingest_of_;
-  const std::unique_ptr<Wakeup> wakeup_;
-  std::thread thread_;
-  std::atomic<bool> stop_{false};
   std::atomic<bool> suspended_{false};
   Mutex pass_mutex_;
   AgeClock age_clock_ ABSL_GUARDED_BY(pass_mutex_);
   // The accepted time as stored in the catalog.
   std::optional<int64_t> saved_ns_ ABSL_GUARDED_BY(pass_mutex_);
-  mutable Mutex mutex_;
-  Status health_ ABSL_GUARDED_BY(mutex_);
+  Worker worker_;
 };
 
 uint64_t DiskBytes(const HistoryStore& store);

@@ -27,15 +27,14 @@ ChangeFollower::ChangeFollower(const History* own, const JobLocator* fleet, Cloc
       feed_(FirstPlace(fleet->index(), clock->WallNs())) {}
 
 void ChangeFollower::Start() {
-  // The vector must not grow once a follower reads it.
-  for (int i = 0; i < fleet_.size(); ++i) wakeups_.push_back(clock_->NewWakeup());
-  for (int i = 0; i < fleet_.size(); ++i) followers_.emplace_back([this, i] { Follow(i); });
+  for (int i = 0; i < fleet_.size(); ++i) {
+    followers_.push_back(std::make_unique<Worker>(clock_, "follower", i));
+    followers_.back()->Start([this, i, worker = followers_.back().get()] { Follow(i, worker); });
+  }
 }
 
 void ChangeFollower::Stop() {
-  stop_ = true;
-  for (const auto& wakeup : wakeups_) wakeup->Wake();
-  for (std::thread& thread : followers_) thread.join();
+  for (const auto& follower : followers_) follower->RequestStop();
   followers_.clear();
 }
 
@@ -55,7 +54,8 @@ StatusOr<std::vector<Change>> ChangeFollower::ChangesAfter(int index, uint64_t p
   return DecodeChanges(answer);
 }
 
-Status ChangeFollower::Look(int index, std::optional<uint64_t>* place, bool* first) {
+Status ChangeFollower::Look(int index, const Worker& worker, std::optional<uint64_t>* place,
+                            bool* first) {
   if (!place->has_value()) {
     ASSIGN_OR_RETURN(*place, NewestPlace(index));
     // Clients read all data before they poll for changes. Therefore, the first poll of this
@@ -63,7 +63,7 @@ Status ChangeFollower::Look(int index, std::optional<uint64_t>* place, bool* fir
     if (!*first || index != fleet_.index()) feed_.Break();
     *first = false;
   }
-  while (!stop_) {
+  while (!worker.stopping()) {
     StatusOr<std::vector<Change>> changes = ChangesAfter(index, **place);
     if (absl::IsOutOfRange(changes.status())) {
       place->reset();
@@ -79,13 +79,13 @@ Status ChangeFollower::Look(int index, std::optional<uint64_t>* place, bool* fir
   return OkStatus();
 }
 
-void ChangeFollower::Follow(int index) {
+void ChangeFollower::Follow(int index, Worker* worker) {
   std::optional<uint64_t> place;
   bool first = true;
-  while (!stop_) {
+  while (!worker->stopping()) {
     // The error is ignored, because requests for jobs report peers that do not respond.
-    (void)Look(index, &place, &first);
-    wakeups_[static_cast<size_t>(index)]->Wait(interval_ns_);
+    (void)Look(index, *worker, &place, &first);
+    worker->Wait(interval_ns_);
   }
 }
 

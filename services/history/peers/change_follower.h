@@ -1,14 +1,13 @@
 // Follower for changes from all processes in a fleet.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <thread>
 #include <vector>
 
 #include "services/base/clock.h"
+#include "services/base/system/worker.h"
 #include "services/history/change_feed.h"
 #include "services/history/history.h"
 #include "services/history/peers/job_locator.h"
@@ -29,10 +28,11 @@ class ChangeFollower {
   const ChangeFeed& feed() const { return feed_; }
 
  private:
-  void Follow(int index);
+  void Follow(int index, Worker* worker);
   // Adds new changes to the feed. An empty `place` means that the position is unknown and changes
-  // may have been missed. `first` is true until the process responds for the first time.
-  Status Look(int index, std::optional<uint64_t>* place, bool* first);
+  // may have been missed. `first` is true until the process responds for the first time. Returns
+  // early if `worker` must stop.
+  Status Look(int index, const Worker& worker, std::optional<uint64_t>* place, bool* first);
   StatusOr<uint64_t> NewestPlace(int index) const;
   StatusOr<std::vector<Change>> ChangesAfter(int index, uint64_t place) const;
 
@@ -41,9 +41,7 @@ class ChangeFollower {
   Clock* const clock_;
   const int64_t interval_ns_;
   ChangeFeed feed_;
-  std::atomic<bool> stop_{false};
-  std::vector<std::unique_ptr<Wakeup>> wakeups_;
-  std::vector<std::thread> followers_;
+  std::vector<std::unique_ptr<Worker>> followers_;
 };
 
 }  // namespace pitwall::history

@@ -36,28 +36,26 @@ void RemoteSender::LogFault(const std::string& fault) {
 }
 
 Status RemoteSender::Send(std::span<const MirroredSample> samples,
-                          const std::function<bool()>& expired, const std::atomic<bool>& stop,
-                          Wakeup* wakeup) {
+                          const std::function<bool()>& expired, Worker* worker) {
   while (!samples.empty()) {
     const size_t count = std::min(samples.size(), options_.request_samples);
-    RETURN_IF_ERROR(Deliver(samples.first(count), kMaxSplits, expired, stop, wakeup));
+    RETURN_IF_ERROR(Deliver(samples.first(count), kMaxSplits, expired, worker));
     samples = samples.subspan(count);
   }
   return OkStatus();
 }
 
 Status RemoteSender::Deliver(std::span<const MirroredSample> samples, int splits,
-                             const std::function<bool()>& expired, const std::atomic<bool>& stop,
-                             Wakeup* wakeup) {
+                             const std::function<bool()>& expired, Worker* worker) {
   HttpCall call;
   call.url = options_.url;
   call.body = EncodeWriteRequest(samples);
   call.timeout = Duration::Nanos(options_.timeout_ns);
-  call.cancel = &stop;
+  call.cancel = worker->stop_flag();
   call.status_suffices = true;
   int64_t pause_ns = kFirstPauseNs;
   while (true) {
-    if (stop) return absl::CancelledError("remote_write: stopping");
+    if (worker->stopping()) return absl::CancelledError("remote_write: stopping");
     if (expired()) return absl::DeadlineExceededError("remote_write: too far behind");
     call.headers = {{"Content-Type", "application/x-protobuf"},
                     {"Content-Encoding", "snappy"},
@@ -72,7 +70,7 @@ Status RemoteSender::Deliver(std::span<const MirroredSample> samples, int splits
       counters_.requests.Add();
       reply = transport_->Perform(call);
     }
-    if (stop && !reply.ok()) continue;
+    if (worker->stopping() && !reply.ok()) continue;
     int64_t wish_ns = 0;
     if (!reply.ok()) {
       LogFault(Cat("no response (", ToStd(reply.status().message()), "); retrying"));
@@ -86,8 +84,8 @@ Status RemoteSender::Deliver(std::span<const MirroredSample> samples, int splits
       LogFault(Cat("the receiver returned ", reply->status, "; retrying"));
     } else if (IsOfOneSample(reply->status) && samples.size() > 1 && splits > 1) {
       const size_t half = samples.size() / 2;
-      RETURN_IF_ERROR(Deliver(samples.first(half), splits / 2, expired, stop, wakeup));
-      return Deliver(samples.subspan(half), splits / 2, expired, stop, wakeup);
+      RETURN_IF_ERROR(Deliver(samples.first(half), splits / 2, expired, worker));
+      return Deliver(samples.subspan(half), splits / 2, expired, worker);
     } else {
       if (repeating_) {
         counters_.repeated.Add(samples.size());
@@ -104,7 +102,7 @@ Status RemoteSender::Deliver(std::span<const MirroredSample> samples, int splits
       return OkStatus();
     }
     counters_.retries.Add();
-    wakeup->Wait(std::max(pause_ns, wish_ns));
+    worker->Wait(std::max(pause_ns, wish_ns));
     pause_ns = std::min(2 * pause_ns, kLongestPauseNs);
   }
 }

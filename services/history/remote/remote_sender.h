@@ -2,12 +2,12 @@
 // rejected, or too old.
 #pragma once
 
-#include <atomic>
 #include <functional>
 #include <span>
 #include <string>
 
 #include "services/base/clock.h"
+#include "services/base/system/worker.h"
 #include "services/history/remote/write_request.h"
 #include "services/io/http_transport.h"
 #include "services/self_metrics/instruments.h"
@@ -42,15 +42,14 @@ class RemoteSender {
   void set_repeating(bool repeating) { repeating_ = repeating; }
 
   // Returns once every sample has been accepted, or rejected and counted. Returns Cancelled if
-  // `stop` was set, and DeadlineExceeded if `expired` returned true. `expired` is called before
+  // `worker` must stop, and DeadlineExceeded if `expired` returned true. `expired` is called before
   // each attempt.
   Status Send(std::span<const MirroredSample> samples, const std::function<bool()>& expired,
-              const std::atomic<bool>& stop, Wakeup* wakeup);
+              Worker* worker);
 
  private:
   Status Deliver(std::span<const MirroredSample> samples, int splits,
-                 const std::function<bool()>& expired, const std::atomic<bool>& stop,
-                 Wakeup* wakeup);
+                 const std::function<bool()>& expired, Worker* worker);
   void LogFault(const std::string& fault);
 
   HttpTransport* const transport_;

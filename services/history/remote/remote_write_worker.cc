@@ -25,25 +25,17 @@ RemoteWriteWorker::RemoteWriteWorker(Clock* clock, Log* log, HttpTransport* tran
       options_(*options),
       counters_(*counters),
       at_{options->topic, partition},
-      wakeup_(clock->NewWakeup()),
+      worker_(clock, "remote", partition),
       mirror_(options->filter),
       sender_(transport, &options->receiver, counters, Cat("partition ", partition)),
       age_(clock, options->max_behind_ns),
-      queue_(at_, &stop_),
-      position_(log, options->group, at_) {}
-
-RemoteWriteWorker::~RemoteWriteWorker() { Stop(); }
-
-void RemoteWriteWorker::Start() {
-  thread_ = std::thread([this] { Loop(); });
+      queue_(at_, worker_.stop_flag()),
+      position_(log, options->group, at_) {
+  worker_.OnStop([this] { queue_.Interrupt(); });
 }
 
-void RemoteWriteWorker::Stop() {
-  if (!thread_.joinable()) return;
-  stop_ = true;
-  wakeup_->Wake();
-  queue_.Interrupt();
-  thread_.join();
+void RemoteWriteWorker::Start() {
+  worker_.Start([this] { Loop(); });
 }
 
 int64_t RemoteWriteWorker::behind_ns() const {
@@ -52,15 +44,15 @@ int64_t RemoteWriteWorker::behind_ns() const {
 }
 
 void RemoteWriteWorker::Loop() {
-  while (!stop_) {
+  while (!worker_.stopping()) {
     const Status status = Step();
-    if (!status.ok() && !stop_) {
+    if (!status.ok() && !worker_.stopping()) {
       if (const std::string text(status.message()); text != logged_error_) {
         PITWALL_LOG(kWarning, "insights", "remote_write: ", at_.topic, "/", at_.partition, ": ",
                     text, "; retrying");
         logged_error_ = text;
       }
-      wakeup_->Wait(kRetryNs);
+      worker_.Wait(kRetryNs);
     }
   }
   // The next start rereads the pending records.
@@ -155,8 +147,8 @@ Status RemoteWriteWorker::Flush() {
   };
   const std::span<const MirroredSample> all = samples;
   const size_t fresh = mirror_.Fresh();
-  Status sent = sender_.Send(all.first(fresh), expired, stop_, wakeup_.get());
-  if (sent.ok()) sent = sender_.Send(all.subspan(fresh), expired, stop_, wakeup_.get());
+  Status sent = sender_.Send(all.first(fresh), expired, &worker_);
+  if (sent.ok()) sent = sender_.Send(all.subspan(fresh), expired, &worker_);
   if (absl::IsCancelled(sent))
     return OkStatus();  // the position is unchanged, so the records are reread
   if (absl::IsDeadlineExceeded(sent)) {

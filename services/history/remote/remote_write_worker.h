@@ -3,12 +3,11 @@
 #pragma once
 
 #include <atomic>
-#include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 
 #include "services/base/clock.h"
+#include "services/base/system/worker.h"
 #include "services/base/time.h"
 #include "services/codec/telemetry_codec.h"
 #include "services/history/remote/mirror_position.h"
@@ -37,9 +36,9 @@ class RemoteWriteWorker {
  public:
   RemoteWriteWorker(Clock* clock, Log* log, HttpTransport* transport, const MirrorOptions* options,
                     RemoteCounters* counters, int32_t partition);
-  ~RemoteWriteWorker();
+  ~RemoteWriteWorker() { Stop(); }
   void Start();
-  void Stop();
+  void Stop() { worker_.Stop(); }
 
   int64_t lag() const { return lag_; }  // in records; -1 if not known yet
   // Returns the age of the oldest unsent record, or 0 if no record is pending.
@@ -65,9 +64,7 @@ class RemoteWriteWorker {
   const MirrorOptions& options_;
   RemoteCounters& counters_;
   const TopicPartition at_;
-  std::unique_ptr<Wakeup> wakeup_;
-  std::thread thread_;
-  std::atomic<bool> stop_{false};
+  Worker worker_;  // declared before queue_, which uses its stop flag; the destructor calls Stop
   std::atomic<int64_t> lag_{-1}, oldest_ns_{0};
   std::atomic<size_t> series_{0};
 

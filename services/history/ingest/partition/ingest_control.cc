@@ -8,13 +8,11 @@
 namespace pitwall::history {
 
 IngestControl::IngestControl(Clock* clock, int32_t partition)
-    : clock_(clock), partition_(partition), wakeup_(clock->NewWakeup()) {}
-
-void IngestControl::RequestStop() {
-  stop_ = true;
-  wakeup_->Wake();
-  MutexLock lock(&mutex_);
-  if (polled_ != nullptr) polled_->Interrupt();
+    : clock_(clock), partition_(partition), worker_(clock, "ingest", partition) {
+  worker_.OnStop([this] {
+    MutexLock lock(&mutex_);
+    if (polled_ != nullptr) polled_->Interrupt();
+  });
 }
 
 Status IngestControl::Do(std::function<Status()> work) {
@@ -27,14 +25,16 @@ Status IngestControl::Do(std::function<Status()> work) {
     work_.push_back(item);
     if (polled_ != nullptr) polled_->Interrupt();
   }
-  wakeup_->Wake();
+  worker_.Wake();
   item->done->Wait(-1);
   return item->status;
 }
 
 Status IngestControl::Health() const {
+  Status health = worker_.Health();
+  if (!health.ok()) return health;
   MutexLock lock(&mutex_);
-  return health_.ok() ? damage_ : health_;
+  return damage_;
 }
 
 void IngestControl::Begin() {
@@ -71,7 +71,7 @@ Status IngestControl::Poll(PartitionReader* reader, size_t max_records, size_t m
     if (!work_.empty()) timeout = Duration::Zero();
     polled_ = reader;
   }
-  if (stop_) timeout = Duration::Zero();
+  if (stopping()) timeout = Duration::Zero();
   Status polled = reader->Poll(max_records, max_bytes, timeout, records);
   {
     MutexLock lock(&mutex_);
@@ -81,10 +81,9 @@ Status IngestControl::Poll(PartitionReader* reader, size_t max_records, size_t m
 }
 
 void IngestControl::SetHealth(const Status& status) {
-  MutexLock lock(&mutex_);
-  if (!status.ok() && status != health_)
+  if (!status.ok() && status != worker_.Health())
     PITWALL_LOG(kError, "insights", "partition ", partition_, ": ", ToStd(status.message()));
-  health_ = status;
+  worker_.SetHealth(status);
 }
 
 void IngestControl::SetDamage(const Status& damage) {

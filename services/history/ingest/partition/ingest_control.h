@@ -1,30 +1,32 @@
-// Link between a partition's thread and other threads: work, stop requests, and health.
+// Thread of a partition, and its link to other threads: work, stop requests, and health.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "services/base/clock.h"
 #include "services/base/mutex.h"
 #include "services/base/status.h"
+#include "services/base/system/worker.h"
 #include "services/base/time.h"
 #include "services/io/io.h"
 
 namespace pitwall::history {
 
 // Control for one ingestion thread. RequestStop, Do, and Health may be called from any thread.
-// Begin must be called before the thread starts, and the other functions only on the thread.
+// Begin, Start, and Stop must be called from one thread in this order, and the other functions only
+// on the ingestion thread.
 class IngestControl {
  public:
   IngestControl(Clock* clock, int32_t partition);
 
   // Requests that the thread stop reading.
-  void RequestStop();
+  void RequestStop() { worker_.RequestStop(); }
   // Runs `work` on the partition's thread and waits for it. Returns Unavailable if the thread is
   // not running.
   Status Do(std::function<Status()> work);
@@ -33,13 +35,17 @@ class IngestControl {
 
   // Accepts work.
   void Begin();
+  // Runs `loop` on the ingestion thread.
+  void Start(std::function<void()> loop) { worker_.Start(std::move(loop)); }
+  // Requests the stop and waits for the thread.
+  void Stop() { worker_.Stop(); }
   // Runs the accepted work.
   void RunWork();
   // Rejects further work and runs the accepted work.
   void End();
-  bool stopping() const { return stop_; }
+  bool stopping() const { return worker_.stopping(); }
   // Waits for up to `timeout_ns`, or until work or a stop request arrives.
-  void Wait(int64_t timeout_ns) { wakeup_->Wait(timeout_ns); }
+  void Wait(int64_t timeout_ns) { worker_.Wait(timeout_ns); }
   // Polls records. Does not wait for records if work or a stop request is pending.
   Status Poll(PartitionReader* reader, size_t max_records, size_t max_bytes, Duration timeout,
               std::vector<Record>* records);
@@ -55,15 +61,14 @@ class IngestControl {
 
   Clock* const clock_;
   const int32_t partition_;
-  const std::unique_ptr<Wakeup> wakeup_;
-  std::atomic<bool> stop_{false};
 
   mutable Mutex mutex_;
-  Status health_ ABSL_GUARDED_BY(mutex_);
   Status damage_ ABSL_GUARDED_BY(mutex_);  // damage of a segment; cleared by a restart
   std::deque<std::shared_ptr<Work>> work_ ABSL_GUARDED_BY(mutex_);
   PartitionReader* polled_ ABSL_GUARDED_BY(mutex_) = nullptr;
   bool running_ ABSL_GUARDED_BY(mutex_) = false;
+
+  Worker worker_;
 };
 
 }  // namespace pitwall::history
