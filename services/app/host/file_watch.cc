@@ -59,13 +59,8 @@ FileWatch::FileWatch(Clock* clock, int64_t interval_ns, std::vector<std::string>
     : interval_ns_(interval_ns),
       changed_(std::move(changed)),
       detector_(std::move(paths)),
-      wakeup_(clock->NewWakeup()),
-      thread_([this] { Run(); }) {}
-
-FileWatch::~FileWatch() {
-  stopping_ = true;
-  wakeup_->Wake();
-  thread_.join();
+      worker_(clock, "file-watch") {
+  worker_.Start([this] { Run(); });
 }
 
 void FileWatch::Watch(std::vector<std::string> paths) {
@@ -74,8 +69,7 @@ void FileWatch::Watch(std::vector<std::string> paths) {
 }
 
 void FileWatch::Run() {
-  while (!stopping_) {
-    if (wakeup_->Wait(interval_ns_)) continue;
+  while (worker_.Wait(interval_ns_)) {
     bool changed = false;
     {
       MutexLock lock(&mutex_);

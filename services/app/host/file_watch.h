@@ -1,16 +1,14 @@
 // Periodic check for file changes, so that changes take effect without a signal.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "services/base/clock.h"
 #include "services/base/mutex.h"
+#include "services/base/system/worker.h"
 
 namespace pitwall {
 
@@ -42,7 +40,6 @@ class FileWatch {
   // `changed` is called on the watch's thread. The clock must outlive the watch.
   FileWatch(Clock* clock, int64_t interval_ns, std::vector<std::string> paths,
             std::function<void()> changed);
-  ~FileWatch();
   // Replaces the list of files. Calls `changed` once, because the new files may have changed after
   // the caller read them. Does nothing if the list is unchanged.
   void Watch(std::vector<std::string> paths);
@@ -54,9 +51,7 @@ class FileWatch {
   const std::function<void()> changed_;
   Mutex mutex_;
   FileChangeDetector detector_ ABSL_GUARDED_BY(mutex_);
-  std::atomic<bool> stopping_{false};
-  std::unique_ptr<Wakeup> wakeup_;
-  std::thread thread_;
+  Worker worker_;
 };
 
 }  // namespace pitwall

@@ -66,8 +66,7 @@ Status ServiceHost::Start() {
   }
   RETURN_IF_ERROR(StartRoles());
   RETURN_IF_ERROR(StartHttp());
-  readiness_wakeup_ = clock_.NewWakeup();
-  readiness_thread_ = std::thread([this] { WatchReadiness(); });
+  readiness_.Start([this] { WatchReadiness(); });
   return OkStatus();
 }
 
@@ -120,12 +119,12 @@ Status ServiceHost::Reload(const Config& fresh) {
 
 void ServiceHost::WatchReadiness() {
   bool was_ready = false;
-  while (!stopping_) {
+  while (!readiness_.stopping()) {
     const bool ready = Ready().ok();
     if (notifier_ != nullptr) notifier_->SetServing(ready);
     if (ready && !was_ready) PITWALL_LOG(kInfo, service_, "ready");
     was_ready = ready;
-    readiness_wakeup_->Wait((ready ? 1000 : 50) * kNanosPerMilli);
+    readiness_.Wait((ready ? 1000 : 50) * kNanosPerMilli);
   }
 }
 
@@ -210,9 +209,8 @@ void ServiceHost::ReportReload(bool successful) {
 }
 
 void ServiceHost::Stop() {
-  if (stopping_.exchange(true)) return;
-  if (readiness_wakeup_ != nullptr) readiness_wakeup_->Wake();
-  if (readiness_thread_.joinable()) readiness_thread_.join();
+  if (std::exchange(stopped_, true)) return;
+  readiness_.Stop();
   if (notifier_ != nullptr) notifier_->SetServing(false);
   if (collector_ != nullptr) collector_->Stop();
   if (processor_ != nullptr) processor_->Stop();

@@ -1,10 +1,8 @@
 // Composition root. Only this folder connects the modules.
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "services/adapters/clock/system_clock.h"
@@ -19,6 +17,7 @@
 #include "services/app/host/roles/processor_role.h"
 #include "services/base/clock.h"
 #include "services/base/status.h"
+#include "services/base/system/worker.h"
 #include "services/self_metrics/exposition.h"
 
 namespace pitwall {
@@ -75,9 +74,8 @@ class ServiceHost {
   std::unique_ptr<ExecutorRole> executor_;
   std::unique_ptr<InsightsRole> insights_;
   std::unique_ptr<http::HttpServer> http_;
-  std::unique_ptr<Wakeup> readiness_wakeup_;
-  std::atomic<bool> stopping_{false};
-  std::thread readiness_thread_;
+  bool stopped_ = false;
+  Worker readiness_{&clock_, "readiness"};
 };
 
 }  // namespace pitwall
