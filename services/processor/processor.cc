@@ -70,72 +70,68 @@ Status Processor::Start(engine::CompiledRulesPtr rules) {
   ASSIGN_OR_RETURN(const int32_t partitions, log_->Partitions(kTelemetryTopic));
   partitions_ = partitions;
   const PartitionShare share = options_.share;
-  const std::vector<int32_t> owned = PartitionsOf(share, partitions);
-  if (owned.empty()) {
+  const std::vector<int32_t> numbers = PartitionsOf(share, partitions);
+  if (numbers.empty()) {
     return InvalidArgument(Cat("processor.share: ", kTelemetryTopic, " has ", partitions,
                                " partitions, so this processor would own none (share ", share.index,
                                "/", share.count, "); start fewer processors"));
   }
-  for (const int32_t partition : owned) {
-    auto worker = std::make_unique<Worker>();
-    worker->partition = partition;
-    worker->wakeup = clock_->NewWakeup();
-    worker->processor =
+  for (const int32_t partition : numbers) {
+    owned_.push_back(std::make_unique<OwnedPartition>(clock_, partition));
+    owned_.back()->processor =
         std::make_unique<PartitionProcessor>(partition, clock_, log_, &rules_, options_.partition);
-    worker->processor->WantRules(hash);
-    workers_.push_back(std::move(worker));
+    owned_.back()->processor->WantRules(hash);
   }
-  for (const auto& worker : workers_)
-    worker->thread = std::thread([this, w = worker.get()] { Run(w); });
+  for (const auto& owned : owned_) owned->worker.Start([this, o = owned.get()] { Run(o); });
   return OkStatus();
 }
 
-void Processor::Fail(Worker* worker, std::string fault) {
-  PITWALL_LOG(kError, "processor", "partition ", worker->partition, ": ", fault);
-  MutexLock lock(&worker->mutex);
-  worker->fault = std::move(fault);
+void Processor::Fail(OwnedPartition* owned, const Status& fault) {
+  PITWALL_LOG(kError, "processor", "partition ", owned->number, ": ", ToStd(fault.message()));
+  owned->worker.SetHealth(fault);
 }
 
-void Processor::Run(Worker* worker) {
+void Processor::Run(OwnedPartition* owned) {
   Duration fenced_wait = options_.fenced_wait;
-  while (!stopping_) {
-    Status status = worker->processor->Recover();
+  while (!owned->worker.stopping()) {
+    Status status = owned->processor->Recover();
     const MonotonicTime since = clock_->Monotonic();
     if (status.ok()) {
-      worker->standby = false;
-      MutexLock lock(&worker->mutex);
-      worker->fault.clear();
+      owned->standby = false;
+      owned->worker.SetHealth(OkStatus());
     }
-    while (status.ok() && !stopping_) status = worker->processor->RunOnce(Duration::Millis(100));
+    while (status.ok() && !owned->worker.stopping())
+      status = owned->processor->RunOnce(Duration::Millis(100));
     if (status.ok()) {
-      status = worker->processor->Finish();
+      status = owned->processor->Finish();
       if (status.ok()) return;
     }
-    Fail(worker, std::string(ToStd(status.message())));
+    Fail(owned, status);
     if (absl::IsAborted(status)) {
-      worker->standby = true;
-      // If this worker owned the partition for a long time, the wait is reset to its initial value.
+      owned->standby = true;
+      // If this processor owned the partition for a long time, the wait is reset to its initial
+      // value.
       if (clock_->Monotonic() - since > options_.fenced_wait_most)
         fenced_wait = options_.fenced_wait;
-      StandBy(worker, &fenced_wait);
+      StandBy(owned, &fenced_wait);
       continue;
     }
     // Recovery restarts from the last commit, so no event is lost or published twice.
-    worker->wakeup->Wait(options_.retry_pause.ns());
+    owned->worker.Wait(options_.retry_pause);
   }
 }
 
-void Processor::StandBy(Worker* worker, Duration* wait) {
+void Processor::StandBy(OwnedPartition* owned, Duration* wait) {
   ++fenced_;
-  const TopicPartition input{std::string(kTelemetryTopic), worker->partition};
+  const TopicPartition input{std::string(kTelemetryTopic), owned->number};
   // The first commit of the other owner identifies that owner.
-  worker->wakeup->Wait(wait->ns());
+  owned->worker.Wait(*wait);
   const Duration patience = std::max(*wait, options_.takeover_after);
   *wait = std::min(2 * *wait, options_.fenced_wait_most);
   std::string last;
   MonotonicTime changed_at = clock_->Monotonic();
   bool logged = false;
-  while (!stopping_ && clock_->Monotonic() - changed_at < patience) {
+  while (!owned->worker.stopping() && clock_->Monotonic() - changed_at < patience) {
     if (const auto committed = log_->Committed(options_.partition.group, input);
         committed.ok() && committed->has_value()) {
       const auto metadata = ParseCommitMetadata((*committed)->metadata);
@@ -151,79 +147,72 @@ void Processor::StandBy(Worker* worker, Duration* wait) {
       last = std::move(now);
       if (!logged) {
         logged = true;
-        Fail(worker, Cat("fenced: ", metadata->owner, " now owns the partition; this processor (",
-                         options_.partition.owner, ") waits until the owner has not committed for ",
-                         FormatDuration(patience.ns()), "; stop one of the two processors"));
+        Fail(owned, absl::AbortedError(Cat(
+                        "fenced: ", metadata->owner, " now owns the partition; this processor (",
+                        options_.partition.owner, ") waits until the owner has not committed for ",
+                        FormatDuration(patience.ns()), "; stop one of the two processors")));
       }
     }
-    worker->wakeup->Wait(options_.retry_pause.ns());
+    owned->worker.Wait(options_.retry_pause);
   }
 }
 
 Status Processor::SetRules(engine::CompiledRulesPtr rules) {
   RETURN_IF_ERROR(rules_.Publish(rules));
-  for (const auto& worker : workers_) worker->processor->WantRules(rules->hash());
+  for (const auto& owned : owned_) owned->processor->WantRules(rules->hash());
   return OkStatus();
 }
 
-const Processor::Worker* Processor::WorkerOf(const std::string& job) const {
+const Processor::OwnedPartition* Processor::FindOwned(const std::string& job) const {
   if (partitions_ <= 0) return nullptr;
   const int32_t partition = PartitionOf(job, partitions_);
-  for (const auto& worker : workers_) {
-    if (worker->partition == partition) return worker.get();
+  for (const auto& owned : owned_) {
+    if (owned->number == partition) return owned.get();
   }
   return nullptr;
 }
 
 bool Processor::MayOwn(int32_t partition, int32_t partitions) const {
   return partitions != partitions_ ||
-         std::any_of(workers_.begin(), workers_.end(),
-                     [&](const auto& worker) { return worker->partition == partition; });
+         std::any_of(owned_.begin(), owned_.end(),
+                     [&](const auto& owned) { return owned->number == partition; });
 }
 
 void Processor::Watch(const std::vector<std::string>& jobs) {
-  for (const auto& worker : workers_) {
+  for (const auto& owned : owned_) {
     std::vector<std::string> own;
     for (const std::string& job : jobs) {
-      if (WorkerOf(job) == worker.get()) own.push_back(job);
+      if (FindOwned(job) == owned.get()) own.push_back(job);
     }
-    worker->processor->Watch(std::move(own));
+    owned->processor->Watch(std::move(own));
   }
 }
 
 std::optional<WatchedJob> Processor::Watched(const std::string& job) const {
-  const Worker* const worker = WorkerOf(job);
-  if (worker == nullptr) return std::nullopt;
-  {
-    MutexLock lock(&worker->mutex);
-    if (!worker->fault.empty()) return std::nullopt;
-  }
-  return worker->processor->Watched(job);
+  const OwnedPartition* const owned = FindOwned(job);
+  if (owned == nullptr || !owned->worker.Health().ok()) return std::nullopt;
+  return owned->processor->Watched(job);
 }
 
 void Processor::Stop() {
-  stopping_ = true;
-  for (const auto& worker : workers_) worker->wakeup->Wake();
-  for (const auto& worker : workers_) {
-    if (worker->thread.joinable()) worker->thread.join();
-  }
+  for (const auto& owned : owned_) owned->worker.RequestStop();
+  for (const auto& owned : owned_) owned->worker.Stop();
 }
 
 std::vector<PartitionStats> Processor::stats() const {
   std::vector<PartitionStats> all;
-  for (const auto& worker : workers_) {
-    all.push_back(worker->processor->stats());
-    all.back().standby = worker->standby;
+  for (const auto& owned : owned_) {
+    all.push_back(owned->processor->stats());
+    all.back().standby = owned->standby;
   }
   return all;
 }
 
 std::vector<std::string> Processor::faults() const {
   std::vector<std::string> all;
-  for (const auto& worker : workers_) {
-    MutexLock lock(&worker->mutex);
-    if (!worker->fault.empty())
-      all.push_back(Cat("partition ", worker->partition, ": ", worker->fault));
+  for (const auto& owned : owned_) {
+    if (const Status health = owned->worker.Health(); !health.ok())
+      all.push_back(Cat("partition ", owned->number, ": ", ToStd(health.message())));
   }
   for (const PartitionStats& stats : this->stats()) {
     if (!stats.trouble.empty())

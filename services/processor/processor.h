@@ -5,11 +5,10 @@
 #include <atomic>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "services/base/clock.h"
-#include "services/base/mutex.h"
+#include "services/base/system/worker.h"
 #include "services/base/time.h"
 #include "services/io/io.h"
 #include "services/processor/partition_processor.h"
@@ -45,7 +44,7 @@ class Processor final : public RunningJobs {
   Status Start(engine::CompiledRulesPtr rules);
   // Activates another rule set, which takes effect at the first tick after its control record.
   Status SetRules(engine::CompiledRulesPtr rules) override;
-  bool Owns(const std::string& job) const override { return WorkerOf(job) != nullptr; }
+  bool Owns(const std::string& job) const override { return FindOwned(job) != nullptr; }
   bool MayOwn(int32_t partition, int32_t partitions) const override;
   void Watch(const std::vector<std::string>& jobs) override;
   std::optional<WatchedJob> Watched(const std::string& job) const override;
@@ -64,30 +63,28 @@ class Processor final : public RunningJobs {
   bool ready() const;
 
  private:
-  struct Worker {
-    int32_t partition = 0;
+  struct OwnedPartition {
+    OwnedPartition(Clock* clock, int32_t n) : number(n), worker(clock, "partition", n) {}
+
+    const int32_t number;
     std::unique_ptr<PartitionProcessor> processor;
-    std::unique_ptr<Wakeup> wakeup;
     std::atomic<bool> standby{false};  // true if another processor owns the partition
-    std::thread thread;
-    mutable Mutex mutex;
-    std::string fault ABSL_GUARDED_BY(mutex);
+    Worker worker;                     // its health is the reason why the partition is not running
   };
   // Returns null if another processor owns the job's partition.
-  const Worker* WorkerOf(const std::string& job) const;
-  void Run(Worker* worker);
-  void Fail(Worker* worker, std::string fault);
+  const OwnedPartition* FindOwned(const std::string& job) const;
+  void Run(OwnedPartition* owned);
+  void Fail(OwnedPartition* owned, const Status& fault);
   // Waits until the other owner has stopped committing, so that two processors do not fence each
   // other endlessly.
-  void StandBy(Worker* worker, Duration* wait);
+  void StandBy(OwnedPartition* owned, Duration* wait);
 
   Clock* const clock_;
   Log* const log_;
   const ProcessorOptions options_;
   RuleSets rules_;
   int32_t partitions_ = 0;  // number of topic partitions, as read by Start
-  std::vector<std::unique_ptr<Worker>> workers_;
-  std::atomic<bool> stopping_{false};
+  std::vector<std::unique_ptr<OwnedPartition>> owned_;
   std::atomic<uint64_t> fenced_{0};
 };
 
