@@ -51,13 +51,11 @@ ReceiverWorker::ReceiverWorker(Clock* clock, Log* log, const ReceiverSources& so
       history_records_(history_records),
       max_issues_(max_issues),
       options_(std::move(options)),
-      wakeup_(clock->NewWakeup()),
+      worker_(clock, "receiver"),
       report_(options_.delivery.name, options_.receiver),
       position_(clock, log, std::move(topic), GroupOf(options_), DisabledMark(options_), &report_),
       actions_(clock, log, sources.acted, GroupOf(options_), &report_),
-      caller_(clock, transports, sources.acted, options_, &stop_, &report_) {}
-
-ReceiverWorker::~ReceiverWorker() { Stop(); }
+      caller_(clock, transports, sources.acted, options_, worker_.stop_flag(), &report_) {}
 
 Status ReceiverWorker::Open(const Positions& begin) {
   const DeliveryOptions& options = options_.delivery;
@@ -70,7 +68,7 @@ Status ReceiverWorker::Open(const Positions& begin) {
   ASSIGN_OR_RETURN(Positions from, StartOfHistory(positions));
   reader_ = std::make_unique<NoticeReader>(
       clock_, TopicCursor(log_, sources_.window, position_.topic(), std::move(from)), queue_.get(),
-      selection_.get(), &position_, &actions_, &stop_, &report_);
+      selection_.get(), &position_, &actions_, worker_.stop_flag(), &report_);
   outcomes_ = std::make_unique<DeliveryOutcomes>(
       clock_, log_, std::string(options_.receiver->kind()), options.name, queue_.get(),
       selection_.get(), &position_, &report_);
@@ -95,16 +93,14 @@ StatusOr<Positions> ReceiverWorker::StartOfHistory(const Positions& begin) {
 }
 
 void ReceiverWorker::Start() {
-  sources_.Listen(wakeup_.get());
-  thread_ = std::thread([this] { Loop(); });
+  sources_.Listen(worker_.wakeup());
+  worker_.Start([this] { Loop(); });
 }
 
 void ReceiverWorker::Stop() {
-  if (!thread_.joinable()) return;
-  stop_ = true;
-  wakeup_->Wake();
-  thread_.join();
-  sources_.Unlisten(wakeup_.get());
+  if (!worker_.started()) return;
+  worker_.Stop();
+  sources_.Unlisten(worker_.wakeup());
 }
 
 void ReceiverWorker::Loop() {
@@ -113,10 +109,10 @@ void ReceiverWorker::Loop() {
                 " remains disabled because it replied 410 Gone; change its URL or generation to "
                 "enable it");
   }
-  while (!stop_) {
+  while (!worker_.stopping()) {
     if (report_.disabled()) {
       const bool stored = position_.StoreDisabledMark(queue_->Delivered());
-      wakeup_->Wait(stored ? -1 : StoredPosition::kStoreIntervalNs);
+      worker_.Wait(stored ? -1 : StoredPosition::kStoreIntervalNs);
     } else {
       RunOnce();
     }
@@ -140,7 +136,7 @@ void ReceiverWorker::RunOnce() {
   outcomes_->recorder().FlushIfDue(now);
   if (entry != nullptr || now >= reader_->NextReadNs()) return;
   const int64_t until = NextWorkNs(now, due);
-  wakeup_->Wait(until == INT64_MAX ? -1 : std::max<int64_t>(0, until - now));
+  worker_.Wait(until == INT64_MAX ? -1 : std::max<int64_t>(0, until - now));
 }
 
 int64_t ReceiverWorker::NextWorkNs(int64_t now_ns, int64_t due_ns) const {

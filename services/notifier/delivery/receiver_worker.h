@@ -3,13 +3,12 @@
 // (receivers/receiver.h).
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "services/base/clock.h"
+#include "services/base/system/worker.h"
 #include "services/io/io.h"
 #include "services/notifier/delivery/action_position.h"
 #include "services/notifier/delivery/delivery_outcomes.h"
@@ -50,7 +49,7 @@ class ReceiverWorker {
   ReceiverWorker(Clock* clock, Log* log, const ReceiverSources& sources, Transports transports,
                  std::string topic, int64_t history_records, size_t max_issues,
                  ReceiverOptions options);
-  ~ReceiverWorker();
+  ~ReceiverWorker() { Stop(); }
 
   // Loads the stored position. If no position is stored, stores `begin` as the first position.
   Status Open(const Positions& begin);
@@ -81,9 +80,8 @@ class ReceiverWorker {
   const int64_t history_records_;
   const size_t max_issues_;
   const ReceiverOptions options_;
-  const std::unique_ptr<Wakeup> wakeup_;
-  std::atomic<bool> stop_{false};
-  std::thread thread_;
+  // Declared before the members that use its stop flag. The destructor calls Stop.
+  Worker worker_;
   ReceiverReport report_;
 
   // The following members are used only by the worker's thread.
