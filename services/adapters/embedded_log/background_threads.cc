@@ -17,10 +17,10 @@ void Warn(const Status& status) {
 }  // namespace
 
 BackgroundThreads::BackgroundThreads(Clock* clock)
-    : clock_(clock), wake_flusher_(clock->NewWakeup()), wake_keeper_(clock->NewWakeup()) {}
+    : clock_(clock), flusher_(clock, "log-flusher"), keeper_(clock, "log-keeper") {}
 
 CommitWriter::Wake BackgroundThreads::wake() {
-  return {[this] { wake_flusher_->Wake(); }, [this] { wake_keeper_->Wake(); }};
+  return {[this] { flusher_.Wake(); }, [this] { keeper_.Wake(); }};
 }
 
 void BackgroundThreads::Start(CommitWriter* writer, Maintenance* maintenance,
@@ -30,35 +30,27 @@ void BackgroundThreads::Start(CommitWriter* writer, Maintenance* maintenance,
   maintenance_ = maintenance;
   flush_interval_ns_ = flush_interval_ns;
   checks_ = std::move(checks);
-  if (flush_interval_ns > 0) flusher_ = std::thread([this] { Flush(); });
-  keeper_ = std::thread([this] { Keep(); });
+  if (flush_interval_ns > 0) flusher_.Start([this] { Flush(); });
+  keeper_.Start([this] { Keep(); });
 }
 
 void BackgroundThreads::Stop() {
-  stop_.store(true);
-  if (flusher_.joinable()) {
-    wake_flusher_->Wake();
-    flusher_.join();
-  }
-  if (keeper_.joinable()) {
-    wake_keeper_->Wake();
-    keeper_.join();
-  }
+  keeper_.RequestStop();
+  flusher_.Stop();
+  keeper_.Stop();
 }
 
 void BackgroundThreads::Flush() {
-  while (!stop_.load()) {
-    wake_flusher_->Wait(-1);
-    if (stop_.load()) return;
+  while (flusher_.Wait(-1)) {
     // The first commit after a flush starts the interval. Later commits within the interval share
     // the flush.
-    wake_flusher_->Wait(flush_interval_ns_);
+    flusher_.Wait(flush_interval_ns_);
     if (writer_->dirty()) Warn(writer_->Sync(/*durable_mark=*/false));
   }
 }
 
 void BackgroundThreads::VerifyRest() {
-  for (; !checks_.empty() && !stop_.load(); checks_.pop_back()) {
+  for (; !checks_.empty() && !keeper_.stopping(); checks_.pop_back()) {
     const Status verified = checks_.back()();
     // NotFound means that retention or compaction deleted the segment.
     if (verified.code() != absl::StatusCode::kNotFound) Warn(verified);
@@ -69,10 +61,10 @@ void BackgroundThreads::Keep() {
   // Retention also runs periodically, because no segment is ever closed in an idle log or on a full
   // disk.
   int64_t retain_at_ns = clock_->MonotonicNs();
-  while (!stop_.load()) {
+  while (!keeper_.stopping()) {
     const int64_t left_ns = retain_at_ns - clock_->MonotonicNs();
-    if (left_ns > 0) wake_keeper_->Wait(left_ns);
-    if (stop_.load()) return;
+    if (left_ns > 0) keeper_.Wait(left_ns);
+    if (keeper_.stopping()) return;
     if (writer_->CheckpointDue()) Warn(writer_->Checkpoint());
     if (writer_->TakeRolled()) {
       Warn(maintenance_->RetainAndCompact());

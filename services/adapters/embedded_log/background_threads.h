@@ -1,17 +1,15 @@
 // Background threads for an open log.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
-#include <memory>
-#include <thread>
 #include <vector>
 
 #include "services/adapters/embedded_log/commit_writer.h"
 #include "services/adapters/embedded_log/maintenance.h"
 #include "services/base/clock.h"
 #include "services/base/status.h"
+#include "services/base/system/worker.h"
 
 namespace pitwall::log {
 
@@ -44,11 +42,8 @@ class BackgroundThreads {
   int64_t flush_interval_ns_ = 0;
   // Pending checks of segments that were not verified at open. Used only by the keeper thread.
   std::vector<std::function<Status()>> checks_;
-  const std::unique_ptr<Wakeup> wake_flusher_;
-  const std::unique_ptr<Wakeup> wake_keeper_;
-  std::atomic<bool> stop_{false};
-  std::thread flusher_;
-  std::thread keeper_;
+  Worker flusher_;
+  Worker keeper_;
 };
 
 }  // namespace pitwall::log

@@ -48,6 +48,13 @@ SocketAddress ToSocketAddress(const ListenAddress& from) {
 
 }  // namespace
 
+ConnectionListener::ConnectionListener() {
+  worker_.OnStop([this] {
+    const uint64_t one = 1;
+    [[maybe_unused]] const ssize_t written = ::write(stop_, &one, sizeof(one));
+  });
+}
+
 StatusOr<std::unique_ptr<ConnectionListener>> ConnectionListener::Open(const std::string& listen) {
   std::unique_ptr<ConnectionListener> out(new ConnectionListener());
   RETURN_IF_ERROR(out->Bind(listen));
@@ -87,14 +94,12 @@ ConnectionListener::~ConnectionListener() {
 
 void ConnectionListener::Start(std::unique_ptr<Acceptor> acceptor) {
   acceptor_ = std::move(acceptor);
-  thread_ = std::thread([this] { Loop(); });
+  worker_.Start([this] { Loop(); });
 }
 
 void ConnectionListener::Stop() {
-  if (!thread_.joinable()) return;
-  const uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written = ::write(stop_, &one, sizeof(one));
-  thread_.join();
+  if (!worker_.started()) return;
+  worker_.Stop();
   // Refuses new connections.
   ::close(std::exchange(listener_, -1));
 }

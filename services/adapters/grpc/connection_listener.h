@@ -8,9 +8,9 @@
 
 #include <memory>
 #include <string>
-#include <thread>
 
 #include "services/base/status.h"
+#include "services/base/system/worker.h"
 
 namespace pitwall::grpc_adapter {
 
@@ -34,7 +34,7 @@ class ConnectionListener {
   void Stop();  // idempotent
 
  private:
-  ConnectionListener() = default;
+  ConnectionListener();
   Status Bind(const std::string& listen);
   void Loop();
   // Returns false if there is no connection to accept.
@@ -46,7 +46,7 @@ class ConnectionListener {
   int spare_ = -1;  // spare descriptor: closed to accept and close a connection
   int port_ = 0;
   std::unique_ptr<Acceptor> acceptor_;
-  std::thread thread_;
+  Worker worker_{nullptr, "grpc-listener"};
 };
 
 }  // namespace pitwall::grpc_adapter

@@ -6,6 +6,7 @@
 
 #include "services/adapters/grpc/credentials.h"
 #include "services/adapters/grpc/issue_proto.h"
+#include "services/base/system/worker.h"
 #include "services/base/time.h"
 
 namespace pitwall::grpc_adapter {
@@ -15,26 +16,29 @@ constexpr int64_t kStopGraceNs = kNanosPerSecond;
 
 // State shared by the callbacks and the thread. Outlives both.
 struct WatchCall::Shared {
-  explicit Shared(Clock* clock) : wakeup(clock->NewWakeup()) {}
+  explicit Shared(Clock* clock) : worker(clock, "grpc-watch") {
+    worker.OnStop([this] { Interrupt(); });
+  }
 
-  const std::unique_ptr<Wakeup> wakeup;
   std::atomic<bool> cancelled{false};  // canceled by the client
-  std::atomic<bool> stopping{false};   // canceled by the server
   Mutex mutex;
   bool write_done ABSL_GUARDED_BY(mutex) = false;
   bool write_ok ABSL_GUARDED_BY(mutex) = false;
   IssueWatch* watch ABSL_GUARDED_BY(mutex) = nullptr;
+  // Thread of the call, which ends before the WatchCall does. It stops when the server cancels the
+  // call.
+  Worker worker;
 
   void Interrupt() {
     MutexLock lock(&mutex);
     if (watch != nullptr) watch->Cancel();
-    wakeup->Wake();
+    worker.Wake();
   }
   // From this point on, Interrupt also reaches the watch.
   void SetWatch(IssueWatch* w) {
     MutexLock lock(&mutex);
     watch = w;
-    if (w != nullptr && (cancelled || stopping)) w->Cancel();
+    if (w != nullptr && (cancelled || worker.stopping())) w->Cancel();
   }
 };
 
@@ -45,7 +49,7 @@ class WatchCall::Reactor final : public WriteReactor {
     MutexLock lock(&shared_->mutex);
     shared_->write_done = true;
     shared_->write_ok = ok;
-    shared_->wakeup->Wake();
+    shared_->worker.Wake();
   }
   void OnCancel() override {
     shared_->cancelled = true;
@@ -72,7 +76,7 @@ WatchCall::WriteReactor* WatchCall::Begin() {
   auto* const reactor = new Reactor(shared_);
   reactor_ = reactor;
   try {
-    thread_ = std::thread([this] { Run(); });
+    shared_->worker.Start([this] { Run(); });
   } catch (const std::system_error&) {
     // Thread creation failed, so this watch is rejected, but the process continues.
     reactor->Finish({::grpc::StatusCode::RESOURCE_EXHAUSTED,
@@ -82,12 +86,7 @@ WatchCall::WriteReactor* WatchCall::Begin() {
   return reactor;
 }
 
-void WatchCall::Stop() {
-  if (!thread_.joinable()) return;
-  shared_->stopping = true;
-  shared_->Interrupt();
-  thread_.join();
-}
+void WatchCall::Stop() { shared_->worker.Stop(); }
 
 void WatchCall::Run() {
   const ::grpc::Status verdict = Serve();
@@ -106,7 +105,7 @@ void WatchCall::Run() {
   for (int64_t wait_ns = 0; verdict.ok(); wait_ns = options_.bookmark_interval_ns) {
     const StatusOr<WatchBatch> batch =
         (*watch)->Next(options_.max_events_per_message, Duration::Nanos(wait_ns));
-    if (shared_->stopping) {
+    if (shared_->worker.stopping()) {
       verdict = {::grpc::StatusCode::UNAVAILABLE, "the server is stopping"};
     } else if (shared_->cancelled) {
       verdict = {::grpc::StatusCode::CANCELLED, "canceled by the client"};
@@ -142,7 +141,7 @@ void WatchCall::Run() {
       }
     }
     const int64_t now = clock_->MonotonicNs();
-    if (shared_->stopping && verdict.ok()) {
+    if (shared_->worker.stopping() && verdict.ok()) {
       verdict = {::grpc::StatusCode::UNAVAILABLE, "the server is stopping"};
       limit = std::min(limit, now + kStopGraceNs);
     }
@@ -158,8 +157,9 @@ void WatchCall::Run() {
         context_->TryCancel();
       }
     }
-    // Every write completes, at the latest when the stream is canceled.
-    shared_->wakeup->Wait(killed ? -1 : std::max<int64_t>(0, limit - now));
+    // Every write completes, at the latest when the stream is canceled. Worker::Wait would not wait
+    // after a stop request.
+    shared_->worker.wakeup()->Wait(killed ? -1 : std::max<int64_t>(0, limit - now));
   }
 }
 

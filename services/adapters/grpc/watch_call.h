@@ -5,7 +5,6 @@
 
 #include <atomic>
 #include <memory>
-#include <thread>
 
 #include "pitwall/issues/v1/issue_service.grpc.pb.h"
 #include "services/adapters/grpc/issue_server.h"
@@ -49,7 +48,6 @@ class WatchCall {
   const std::shared_ptr<Shared> shared_;
   Reactor* reactor_ = nullptr;  // owned by the thread until it calls Finish
   Response response_;           // message that is being written
-  std::thread thread_;
   std::atomic<bool> over_{false};
 };
 

@@ -6,7 +6,6 @@
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <optional>
-#include <thread>
 #include <utility>
 
 #include "services/adapters/http/connection/session.h"
@@ -16,6 +15,7 @@
 #include "services/adapters/http/rejected_connections.h"
 #include "services/adapters/http/router.h"
 #include "services/adapters/http/tls_context.h"
+#include "services/base/system/worker.h"
 #include "services/base/text/strings.h"
 
 namespace pitwall::http {
@@ -46,7 +46,7 @@ class BeastServer final : public HttpServer, private SessionOwner {
 
   Status Listen(const ListenAddress& address) {
     RETURN_IF_ERROR(listener_.Open(address, options_.listen));
-    thread_ = std::thread([this] { io_.run(); });
+    worker_.Start([this] { io_.run(); });
     return OkStatus();
   }
 
@@ -55,7 +55,7 @@ class BeastServer final : public HttpServer, private SessionOwner {
   const HttpServerCounters& counters() const override { return counters_; }
 
   void Stop(int64_t grace_ns) override {
-    if (!thread_.joinable()) return;
+    if (!worker_.started()) return;
     asio::post(io_, [this, grace_ns] {
       stopping_ = true;
       listener_.Close();
@@ -67,7 +67,7 @@ class BeastServer final : public HttpServer, private SessionOwner {
       });
       StopIfIdle();
     });
-    thread_.join();
+    worker_.Stop();
     lanes_.Join();
   }
 
@@ -178,7 +178,7 @@ class BeastServer final : public HttpServer, private SessionOwner {
   Listener listener_;
   asio::steady_timer stop_timer_;
   HandlerLanes lanes_;
-  std::thread thread_;
+  Worker worker_{nullptr, "http"};  // the destructor calls Stop, which ends io_.run()
   // The following members are used only on the I/O thread.
   std::vector<std::weak_ptr<Session>> sessions_;
   ConnectionCounts connections_;

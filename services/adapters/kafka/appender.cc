@@ -1,5 +1,6 @@
 #include "services/adapters/kafka/appender.h"
 
+#include <atomic>
 #include <string>
 #include <utility>
 
@@ -85,16 +86,16 @@ StatusOr<std::shared_ptr<PolledProducer>> PolledProducer::Open(const KafkaLogOpt
 PolledProducer::PolledProducer(std::unique_ptr<Client> client)
     : client_(std::move(client)),
       main_queue_(rd_kafka_queue_get_main(client_->get())),
-      topics_(client_->get()) {
-  thread_ = std::thread([this] {
-    while (!stop_) rd_kafka_poll(client_->get(), kPollMs);
+      topics_(client_->get()),
+      worker_(nullptr, "kafka-poll") {
+  worker_.OnStop([this] { rd_kafka_queue_yield(main_queue_.get()); });
+  worker_.Start([this] {
+    while (!worker_.stopping()) rd_kafka_poll(client_->get(), kPollMs);
   });
 }
 
 PolledProducer::~PolledProducer() {
-  stop_ = true;
-  rd_kafka_queue_yield(main_queue_.get());
-  thread_.join();
+  worker_.Stop();
   // No caller is waiting anymore. The delivery reports of the purged records free their Call
   // objects.
   rd_kafka_purge(client_->get(), RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);

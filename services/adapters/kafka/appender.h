@@ -1,14 +1,13 @@
 // Kafka appender: an idempotent producer with acks=all. Private to this module.
 #pragma once
 
-#include <atomic>
 #include <memory>
-#include <thread>
 #include <vector>
 
 #include "services/adapters/kafka/client.h"
 #include "services/adapters/kafka/topics.h"
 #include "services/base/mutex.h"
+#include "services/base/system/worker.h"
 
 namespace pitwall::kafka {
 
@@ -27,8 +26,7 @@ class PolledProducer {
   const std::unique_ptr<Client> client_;
   const QueuePtr main_queue_;
   MetTopics topics_;
-  std::atomic<bool> stop_{false};
-  std::thread thread_;
+  Worker worker_;
 };
 
 class KafkaAppender final : public Appender {
