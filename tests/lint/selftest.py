@@ -21,6 +21,7 @@ import prose  # noqa: E402
 import size  # noqa: E402
 import terminal  # noqa: E402
 import third_party  # noqa: E402
+import threads  # noqa: E402
 import words  # noqa: E402
 from repo import Repo, includes, strip_cpp  # noqa: E402
 
@@ -113,6 +114,44 @@ class LintTest(unittest.TestCase):
         self.only(found(third_party.check, fixture, **{"services/base/a.cc": '#include "services/base/fixture.h"\n'}),
                   "fixture.h", "gtest")
         self.only(found(third_party.check, {"rules/lang/l.cc": '#include "pitwall/state/v1/state.pb.h"'}), "state.pb.h")
+
+    def test_threads_outside_worker_are_detected(self):
+        for text in ("std::thread thread_;", "std::jthread t(f);", "auto f = std::async(g);", "pthread_create(&t, 0, f, 0);", "asio::thread_pool pool_;"):
+            self.assertIn("use Worker", found(threads.check, {"services/io/a.cc": "\n" + text})[0])
+        for text in ("// std::thread", '"std::thread"', "std::this_thread::yield()", "std::thread::id id_;", "std::async_token x"):
+            self.assertEqual(found(threads.check, {"services/io/a.cc": text}), [], text)
+        for path in ("services/base/system/worker.h", "services/io/a_test.cc", "services/io/testing/a.cc", "tests/fakes/a.cc"):
+            self.assertEqual(found(threads.check, {path: "std::thread thread_;"}), [], path)
+
+    def test_threads_missing_in_the_table_are_detected(self):
+        header = "| thread | owns | may touch | stops | files |\n|---|---|---|---|---|\n"
+        row = "| `x-N` | a | b | c | `part/x` |\n"
+        worker = {"services/base/system/worker.h": "class Worker { std::thread thread_; };"}
+        include = '#include "services/base/system/worker.h"\n'
+        files = dict(worker, **{"services/io/part/x.h": include + "class X {\n  Worker worker_;\n};\n", "services/io/part/x.cc": 'X::X() : worker_(&clock, "x", 1) {}\n',
+                                "services/io/README.md": header + row})
+        self.assertEqual(found(threads.check, files), [])
+        for member in ("std::vector<std::unique_ptr<Worker>> all_;", 'Worker worker_{nullptr, "x"};', "mutable Worker worker_;"):
+            planted = dict(files, **{"services/io/part/x.h": include + member})
+            self.assertEqual(found(threads.check, planted), [], member)
+            self.only(found(threads.check, planted, **{"services/io/README.md": header}), "services/io/part/x.h:2", "not in the thread table of services/io/README.md")
+        self.assertEqual(found(threads.check, files, **{"services/io/README.md": header + row.replace("part/x", "services/io/part/x.h")}), [])
+        self.only(found(threads.check, files, **{"services/io/README.md": ""}), "not in the thread table")
+        self.only(found(threads.check, files, **{"services/io/README.md": header + row.replace("x-N", "y-N")}), "names the thread `x`")
+        self.only(found(threads.check, files, **{"services/io/README.md": header + row + row.replace("part/x", "part/gone")}), "README.md:4", "file not found: services/io/part/gone")
+        self.only(found(threads.check, files, **{"services/io/README.md": header + row + row.replace("`part/x`", "x")}), "README.md:4", "names no file")
+        self.only(found(threads.check, files, **{"services/io/README.md": header.replace("stops | ", "") + row}), "README.md:1", "the columns of a thread table")
+        for text in ("void Run(Worker* worker);", "Worker& worker() { return *w; }", "// Worker worker_;"):
+            self.assertEqual(found(threads.check, dict(files, **{"services/io/y.h": include + text})), [], text)
+        self.assertEqual(found(threads.check, dict(files, **{"services/io/y.h": "struct Worker { int x; };\nWorker other_;"})), [])
+
+    def test_thread_allow_list_requires_reasons(self):
+        table = "| thread | owns | may touch | stops | files |\n|---|---|---|---|---|\n| pool | a | b | c | `a` |\n"
+        files = {"services/io/a.cc": "std::thread t;", "services/io/README.md": table, threads.ALLOWED: "services/io/a.cc  # a thread of a library\n"}
+        self.assertEqual(found(threads.check, files), [])
+        self.only(found(threads.check, files, **{"services/io/README.md": ""}), "services/io/a.cc:1", "not in the thread table")
+        self.only(found(threads.check, files, **{threads.ALLOWED: "services/io/a.cc # why\n"}), "needs a reason")
+        self.only(found(threads.check, files, **{"services/io/a.cc": ""}), "remove the entry")
 
     def test_large_classes_are_detected(self):
         def header(methods, members):
