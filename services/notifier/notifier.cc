@@ -233,7 +233,7 @@ class TopicNotifier final : public Notifier {
                     .resume = FollowerOptions::Resume::kAfterNewest,
                     .max_records = kPollRecords,
                     .check_interval = Duration::Zero()}),
-          worker(clock, Cat("issues-", at.partition)) {
+          worker(clock, "issues", at.partition) {
       worker.OnStop([this] { follower.Interrupt(); });
     }
 
