@@ -38,7 +38,7 @@ PartitionWorker::PartitionWorker(Clock* clock, Log* log, const StopTargets* targ
                  GroupOf(*options)),
       candidates_(targets, options, index, decisions, counters),
       stops_(clock, index, &outcomes_),
-      worker_(clock, "stops", partition) {
+      worker_(clock, "executor", partition) {
   worker_.OnStop([this] { reader_.Interrupt(); });
 }
 

@@ -26,7 +26,7 @@ CaptureCoordinator::CaptureCoordinator(Clock* clock, Log* log, CaptureCoordinato
       replies_(clock, log, {std::string(kCapturesTopic), 0},
                {.max_records = kBatch, .max_bytes = 8 << 20}),
       captures_worker_(clock, "captures"),
-      issues_worker_(clock, "capture-rules") {
+      issues_worker_(clock, "capture-issues") {
   captures_worker_.OnStop([this] { replies_.Interrupt(); });
   issues_worker_.OnStop([this] {
     MutexLock lock(&mutex_);

@@ -84,6 +84,16 @@ TEST_F(IngestRecoveryTest, EmptyCatalog_AdoptsEverySegment) {
   EXPECT_EQ(*Samples(), 3U);
 }
 
+TEST_F(IngestRecoveryTest, LogRecreatedWhileRunning_ReadsNewLogAndKeepsData) {
+  Open();
+  SendWindows(0, 3);
+  Await();
+  log_.Recreate(kTelemetryTopic);
+  SendWindows(3, 4);
+  Await();
+  EXPECT_EQ(*Samples(), 4U);
+}
+
 TEST_F(IngestRecoveryTest, DeletedCatalog_AdoptsEverySegment) {
   Keep3Windows();
   RemoveCatalogue();

@@ -64,15 +64,14 @@ void IngestControl::End() {
   RunWork();
 }
 
-Status IngestControl::Poll(PartitionReader* reader, size_t max_records, size_t max_bytes,
-                           Duration timeout, std::vector<Record>* records) {
+Status IngestControl::Poll(TopicFollower* follower, Duration timeout, FollowedRecords* read) {
   {
     MutexLock lock(&mutex_);
     if (!work_.empty()) timeout = Duration::Zero();
-    polled_ = reader;
+    polled_ = follower;
   }
   if (stopping()) timeout = Duration::Zero();
-  Status polled = reader->Poll(max_records, max_bytes, timeout, records);
+  Status polled = follower->Poll(timeout, read);
   {
     MutexLock lock(&mutex_);
     polled_ = nullptr;

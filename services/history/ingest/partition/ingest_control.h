@@ -14,7 +14,7 @@
 #include "services/base/status.h"
 #include "services/base/system/worker.h"
 #include "services/base/time.h"
-#include "services/io/io.h"
+#include "services/io/topic_follower.h"
 
 namespace pitwall::history {
 
@@ -47,8 +47,7 @@ class IngestControl {
   // Waits for up to `timeout_ns`, or until work or a stop request arrives.
   void Wait(int64_t timeout_ns) { worker_.Wait(timeout_ns); }
   // Polls records. Does not wait for records if work or a stop request is pending.
-  Status Poll(PartitionReader* reader, size_t max_records, size_t max_bytes, Duration timeout,
-              std::vector<Record>* records);
+  Status Poll(TopicFollower* follower, Duration timeout, FollowedRecords* read);
   void SetHealth(const Status& status);
   void SetDamage(const Status& damage);
 
@@ -65,7 +64,7 @@ class IngestControl {
   mutable Mutex mutex_;
   Status damage_ ABSL_GUARDED_BY(mutex_);  // damage of a segment; cleared by a restart
   std::deque<std::shared_ptr<Work>> work_ ABSL_GUARDED_BY(mutex_);
-  PartitionReader* polled_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  TopicFollower* polled_ ABSL_GUARDED_BY(mutex_) = nullptr;
   bool running_ ABSL_GUARDED_BY(mutex_) = false;
 
   Worker worker_;

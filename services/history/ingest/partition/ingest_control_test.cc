@@ -47,11 +47,11 @@ TEST(IngestControl, StopRequest_EndsPollImmediately) {
   fakes::FakeClock clock;
   fakes::MemoryLog log(&clock);
   ASSERT_TRUE(log.EnsureTopic("topic", {}).ok());
-  const auto reader = log.OpenReader({"topic", 0}, kFromStart);
+  TopicFollower follower(&clock, &log, {"topic", 0});
   IngestControl control(&clock, 0);
   control.RequestStop();
-  std::vector<Record> records;
-  EXPECT_TRUE(control.Poll(reader->get(), 10, 1'000, Duration::Nanos(-1), &records).ok());
+  FollowedRecords read;
+  EXPECT_TRUE(control.Poll(&follower, Duration::Nanos(-1), &read).ok());
 }
 
 TEST(IngestControl, HealthPrefersErrorOfLastStep) {

@@ -20,17 +20,22 @@ constexpr int64_t kFewRecords = 1000;
 IngestInputs::IngestInputs(Clock* clock, Log* log, HistoryStore* store, IngestControl* control,
                            const HistoryOptions& options, int32_t partition)
     : clock_(clock), log_(log), store_(store), control_(control), partition_(partition) {
-  inputs_[kTelemetry].at = {options.topics.telemetry, partition};
-  inputs_[1].at = {options.topics.issues, partition};
-  inputs_[1].topic = EventTopic::kIssues;
-  inputs_[2].at = {options.topics.actions, partition};
-  inputs_[2].topic = EventTopic::kActions;
+  const auto add = [&](size_t input, EventTopic topic, const std::string& name, int32_t at) {
+    inputs_[input].topic = topic;
+    inputs_[input].follower =
+        std::make_unique<TopicFollower>(clock, log, TopicPartition{name, at},
+                                        FollowerOptions{.max_records = kPollRecords,
+                                                        .max_bytes = kPollBytes,
+                                                        .open_interval = Duration::Zero(),
+                                                        .check_interval = Duration::Seconds(5)});
+  };
+  add(kTelemetry, EventTopic::kIssues, options.topics.telemetry, partition);
+  add(1, EventTopic::kIssues, options.topics.issues, partition);
+  add(2, EventTopic::kActions, options.topics.actions, partition);
   // One partition contains the capture replies of all jobs. Each thread ingests only the replies
   // for its own jobs.
-  inputs_[3].at = {options.topics.captures, 0};
-  inputs_[3].topic = EventTopic::kCaptures;
-  inputs_[4].at = {options.topics.notifications, 0};
-  inputs_[4].topic = EventTopic::kNotification;
+  add(3, EventTopic::kCaptures, options.topics.captures, 0);
+  add(4, EventTopic::kNotification, options.topics.notifications, 0);
 }
 
 Status IngestInputs::Open() {
@@ -39,7 +44,8 @@ Status IngestInputs::Open() {
 }
 
 std::string IngestInputs::RowKey(const Input& input) const {
-  return Cat(input.at.topic, "/", input.at.partition, "/", partition_);
+  const TopicPartition& at = input.follower->at();
+  return Cat(at.topic, "/", at.partition, "/", partition_);
 }
 
 StatusOr<ReadPosition> IngestInputs::PositionOf(const Input& input) const {
@@ -57,39 +63,28 @@ StatusOr<ReadPosition> IngestInputs::PositionOf(const Input& input) const {
 
 Status IngestInputs::OpenInput(Input* input) {
   const int64_t now = clock_->MonotonicNs();
-  if (input->reader != nullptr || now < input->retry_ns) return OkStatus();
+  if (input->follower->is_open() || now < input->retry_ns) return OkStatus();
   input->retry_ns = now + kRetryNs;
-  const StatusOr<int32_t> count = log_->Partitions(input->at.topic);
-  if (absl::IsNotFound(count.status())) return OkStatus();  // the topic does not exist yet
-  RETURN_IF_ERROR(count.status());
-  if (input->at.partition >= *count) return OkStatus();
-  ASSIGN_OR_RETURN(ReadPosition position, PositionOf(*input));
-  if (position.offset >= 0) {
-    const Status same = CheckLogMark(log_, input->at, position.offset, position.mark);
-    if (absl::IsFailedPrecondition(same)) {
-      // Data from the old log is kept. Sequence numbers identify batches that are in both logs.
-      PITWALL_LOG(kWarning, "insights", ToStd(same.message()), "; reading the log from the start");
-      position = {kFromStart, {}};
-    } else {
-      RETURN_IF_ERROR(same);
-    }
-  }
-  ASSIGN_OR_RETURN(input->reader, log_->OpenReader(input->at, position.offset));
-  input->mark = position.mark;
-  if (input == inputs_.data()) {
-    ASSIGN_OR_RETURN(begin_end_, input->reader->EndOffset());
-  }
-  return OkStatus();
+  ASSIGN_OR_RETURN(const ReadPosition position, PositionOf(*input));
+  input->follower->Restart(position.offset, position.mark);
+  const Status opened = input->follower->Open();
+  return absl::IsNotFound(opened) ? OkStatus() : opened;  // the partition does not exist yet
 }
 
 Status IngestInputs::Poll(size_t input, Duration timeout, std::vector<Record>* records) {
-  const Status polled =
-      control_->Poll(inputs_[input].reader.get(), kPollRecords, kPollBytes, timeout, records);
-  if (!absl::IsDataLoss(polled)) return polled;
-  ++store_->counters().input_losses;
-  PITWALL_LOG(kWarning, "insights", ToStd(polled.message()),
-              ": the history has a gap at this point");
-  return OkStatus();
+  FollowedRecords read;
+  const Status polled = control_->Poll(inputs_[input].follower.get(), timeout, &read);
+  if (!read.replaced.ok()) {
+    // Data from the old log is kept. Sequence numbers identify batches that are in both logs.
+    PITWALL_LOG(kWarning, "insights", ToStd(read.replaced.message()));
+  }
+  if (!read.loss.ok()) {
+    ++store_->counters().input_losses;
+    PITWALL_LOG(kWarning, "insights", ToStd(read.loss.message()),
+                ": the history has a gap at this point");
+  }
+  *records = std::move(read.records);
+  return records->empty() ? polled : OkStatus();  // a lasting error recurs
 }
 
 bool IngestInputs::Buried(std::string_view job, size_t input, int64_t offset) const {
@@ -105,20 +100,20 @@ Tombstone IngestInputs::TombstoneNow() const {
   int64_t* const offsets[] = {&tombstone.telemetry, &tombstone.issues, &tombstone.actions,
                               &tombstone.captures, &tombstone.notifications};
   for (size_t i = 0; i < inputs_.size(); ++i) {
-    if (inputs_[i].reader != nullptr) *offsets[i] = inputs_[i].reader->position();
+    if (open(i)) *offsets[i] = inputs_[i].follower->position();
   }
   return tombstone;
 }
 
 void IngestInputs::NoteProgress() {
-  if (!caught_up_ && inputs_[kTelemetry].reader->position() >= begin_end_) caught_up_ = true;
+  if (!caught_up_ && inputs_[kTelemetry].follower->caught_up()) caught_up_ = true;
 }
 
 void IngestInputs::MeasureLag() {
-  PartitionReader* const reader = inputs_[kTelemetry].reader.get();
-  if (reader == nullptr) return;
-  const StatusOr<int64_t> end = reader->EndOffset();
-  if (end.ok()) lag_ = std::max<int64_t>(0, *end - reader->position());
+  if (!open(kTelemetry)) return;
+  TopicFollower& telemetry = *inputs_[kTelemetry].follower;
+  const StatusOr<int64_t> end = telemetry.EndOffset();
+  if (end.ok()) lag_ = std::max<int64_t>(0, *end - telemetry.position());
 }
 
 // Returns whether many telemetry records are unread. There are few event records, so during
@@ -127,13 +122,14 @@ void IngestInputs::MeasureLag() {
 bool IngestInputs::Behind() const { return !caught_up_ || lag_ > kFewRecords; }
 
 int64_t IngestInputs::telemetry_offset() const {
-  return open(kTelemetry) ? inputs_[kTelemetry].reader->position() : -1;
+  return open(kTelemetry) ? inputs_[kTelemetry].follower->position() : -1;
 }
 
 void IngestInputs::PutPositions(int64_t first_unsealed, store::DatabaseChange* change) const {
   for (const Input& input : inputs_) {
-    if (input.reader == nullptr || input.mark.offset < 0) continue;
-    ReadPosition position{input.reader->position(), input.mark};
+    const TopicFollower& follower = *input.follower;
+    if (!follower.is_open() || follower.mark().offset < 0) continue;
+    ReadPosition position{follower.position(), follower.mark()};
     if (&input == inputs_.data()) position.offset = std::min(position.offset, first_unsealed);
     change->put.push_back({kPositionRow, "", RowKey(input), EncodePosition(position)});
   }

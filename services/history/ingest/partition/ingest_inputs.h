@@ -20,6 +20,7 @@
 #include "services/history/ingest/partition/ingest_control.h"
 #include "services/history/store/history_store.h"
 #include "services/io/io.h"
+#include "services/io/topic_follower.h"
 
 namespace pitwall::history {
 
@@ -38,15 +39,12 @@ class IngestInputs {
   void LoadTombstones() { tombstones_ = store_->Tombstones(); }
   // Opens the inputs that are not open yet if their topics exist.
   Status Open();
-  bool open(size_t input) const { return inputs_[input].reader != nullptr; }
+  bool open(size_t input) const { return inputs_[input].follower->is_open(); }
   // Returns the type of the records. Must not be called for telemetry.
   EventTopic topic(size_t input) const { return inputs_[input].topic; }
-  // Polls records from an open input. Counts and logs gaps in the input.
+  // Polls records from an open input. Counts and logs gaps in the input. After the log was
+  // replaced, reads the new log from its start.
   Status Poll(size_t input, Duration timeout, std::vector<Record>* records);
-  // Marks the record as read.
-  void NoteRead(size_t input, const Record& record) {
-    inputs_[input].mark = {record.offset, record.append_time};
-  }
 
   // Returns true if the record at `offset` belongs to a job that was deleted afterward.
   bool Buried(std::string_view job, size_t input, int64_t offset) const;
@@ -74,10 +72,8 @@ class IngestInputs {
  private:
   // A topic partition that the thread reads.
   struct Input {
-    TopicPartition at;
     EventTopic topic = EventTopic::kIssues;  // unused for telemetry
-    std::unique_ptr<PartitionReader> reader;
-    LogFingerprint mark;  // position of the newest record that was read
+    std::unique_ptr<TopicFollower> follower;
     int64_t retry_ns = 0;
   };
 
@@ -91,7 +87,6 @@ class IngestInputs {
   IngestControl* const control_;
   const int32_t partition_;
   std::array<Input, kCount> inputs_;
-  int64_t begin_end_ = -1;  // end of the telemetry log at the start
   std::map<std::string, Tombstone> tombstones_;
   std::atomic<bool> caught_up_{false};
   std::atomic<int64_t> lag_{0};

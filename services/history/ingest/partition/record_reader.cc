@@ -70,7 +70,6 @@ Status RecordReader::ReadTelemetry(Duration timeout, bool* idle) {
 }
 
 bool RecordReader::OnTelemetry(const Record& record) {
-  inputs_->NoteRead(IngestInputs::kTelemetry, record);
   const StatusOr<codec::DecodedRecord> decoded = decoder_.Decode(record.value);
   if (!decoded.ok()) {
     ++store_->counters().undecodable;  // the processor sends the record to the dead-letter topic
@@ -133,10 +132,7 @@ Status RecordReader::ReadEvents(bool* idle) {
     if (input == IngestInputs::kTelemetry || !inputs_->open(input)) continue;
     std::vector<Record> records;
     RETURN_IF_ERROR(inputs_->Poll(input, Duration::Zero(), &records));
-    for (const Record& record : records) {
-      inputs_->NoteRead(input, record);
-      OnEvent(input, record);
-    }
+    for (const Record& record : records) OnEvent(input, record);
     *idle &= records.empty();
   }
   return OkStatus();
