@@ -14,7 +14,7 @@ import sys
 import time
 
 import pitwall
-from pitwall import _lifecycle
+from pitwall._client import client
 
 real_time_ns = time.time_ns
 CONNECT_S = 45.0  # maximum wait for a collector at the end, because a job without a Goodbye does not end
@@ -37,11 +37,10 @@ def stop(*_):
 
 def left():
     """Returns (number of items that the client still holds, true if a collector is connected)."""
-    client = _lifecycle.client
-    if client is None:
+    recorder, sender = client.recorder, client.sender
+    if recorder is None or sender is None:
         return 0, False
-    sender = client.sender
-    held = client.recorder.pending() + len(getattr(sender, "_backlog", ())) + (1 if getattr(sender, "_cut_off", b"") else 0)
+    held = recorder.pending() + len(getattr(sender, "_backlog", ())) + (1 if getattr(sender, "_cut_off", b"") else 0)
     return held, sender.connected
 
 

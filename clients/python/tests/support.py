@@ -12,7 +12,7 @@ sys.path[:0] = [path for path in (SOURCES, TESTS) if path not in sys.path]
 
 import pitwall  # noqa: E402
 from fake_collector import FakeCollector  # noqa: E402
-from pitwall import _lifecycle  # noqa: E402
+from pitwall._client import client  # noqa: E402
 
 
 class ClientTest(unittest.TestCase):
@@ -39,7 +39,7 @@ class ClientTest(unittest.TestCase):
             collector.wait_for(lambda c: len(c.messages("hello")) > before)
 
     def recorder(self):
-        return _lifecycle.recorder
+        return client.recorder
 
     def script(self, text, check=True, **environment):
         """Runs Python code in a separate process with the socket and the package set up."""

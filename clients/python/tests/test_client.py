@@ -342,8 +342,8 @@ class TroubleTest(support.ClientTest):
         self.start(collector)
         pitwall.log(loss=0)
         collector.wait_for(lambda c: c.values())
-        from pitwall import _lifecycle
-        _lifecycle.client.sender._base -= 5_000_000_000  # simulates a forward jump of wall time by 5 s
+        from pitwall._client import client
+        client.sender._base -= 5_000_000_000  # simulates a forward jump of wall time by 5 s
         collector.wait_for(lambda c: len(c.messages("hello")) == 2)
         pitwall.log(loss=1)
         collector.wait_for(lambda c: len(c.values()) == 2)

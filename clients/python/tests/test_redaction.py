@@ -4,7 +4,7 @@ import unittest
 
 from support import ClientTest
 
-from pitwall import _lifecycle
+from pitwall import _exit
 from pitwall._redaction import redact
 
 SECRET = "Zq8vXw4LmN2p"
@@ -119,7 +119,7 @@ class PublishedTest(ClientTest):
         self.assertIn(SECRET, text)
 
     def test_secret_is_redacted_before_text_is_truncated(self):
-        text = _lifecycle.describe(ValueError("x" * 180 + " password=" + SECRET * 10))
+        text = _exit.describe(ValueError("x" * 180 + " password=" + SECRET * 10))
         self.assertEqual(text, "ValueError: " + "x" * 180 + " password=***")
 
 

@@ -6,6 +6,7 @@ import support
 
 import pitwall
 from pitwall import _guard
+from pitwall._client import client
 
 NOTHING = object()
 # (call, pattern of its warning)
@@ -62,12 +63,12 @@ class WrongCallTest(support.ClientTest):
                     continue
             with self.subTest(expected):
                 _guard._logged.clear()
-                if pitwall._lifecycle.recorder is None:
+                if client.recorder is None:
                     self.start()
                 logged = self.warnings(call)
                 self.assertEqual(len(logged), 1, logged)
                 self.assertRegex(logged[0], r"^pitwall\." + expected)
-                if pitwall._lifecycle.recorder is None:
+                if client.recorder is None:
                     self.start()
                 self.assertEqual(self.warnings(call), [], "once")
 

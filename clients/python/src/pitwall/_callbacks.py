@@ -3,9 +3,12 @@
 A constructor raises ImportError if the framework is not installed, and TypeError for unknown arguments. The callbacks themselves never raise into
 training.
 """
+from __future__ import annotations
+
+from typing import Any, Dict, Optional, Sequence, Union
 
 
-def transformers_callback(watch=False):
+def transformers_callback(watch: Union[bool, Dict[str, Any]] = False) -> Any:
     """Returns a callback for Hugging Face's `Trainer(callbacks=[...])` that records steps, phases, and the Trainer's log values.
 
     watch: if True or a dict of arguments for watch(), hooks the Trainer's model and optimizer. Raises ImportError.
@@ -14,7 +17,7 @@ def transformers_callback(watch=False):
     return transformers.PitwallCallback(watch)
 
 
-def lightning_callback(watch=False):
+def lightning_callback(watch: Union[bool, Dict[str, Any]] = False) -> Any:
     """Returns a callback for Lightning's `Trainer(callbacks=[...])` that records steps, phases, the loss, and the module's log values.
 
     watch: as for transformers_callback(). Raises ImportError.
@@ -23,8 +26,9 @@ def lightning_callback(watch=False):
     return lightning.PitwallCallback(watch)
 
 
-def xgboost_callback(*, every=5, trees_every=1, classification=None, loss=None, train_data=("train", "training", "dtrain"),
-                     eval_data=None, features=100):
+def xgboost_callback(*, every: int = 5, trees_every: int = 1, classification: Any = None, loss: Optional[str] = None,
+                     train_data: Sequence[str] = ("train", "training", "dtrain"), eval_data: Optional[str] = None,
+                     features: int = 100) -> Any:
     """Returns a callback for `xgboost.train(callbacks=[...])` and `cv()` that records each boosting round as a step.
 
     The callback records metrics, trees, and feature importance.

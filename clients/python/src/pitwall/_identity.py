@@ -1,11 +1,13 @@
 """Identity of this process (job, rank, attempt, and job reference), built from arguments and the environment."""
+from __future__ import annotations
+
 import hashlib
 import json
 import os
 import platform as _platform
 import re
 import sys
-from typing import NamedTuple, Optional, Tuple
+from typing import Any, Mapping, NamedTuple, Optional, Tuple, Union
 
 from ._version import __version__
 
@@ -34,7 +36,7 @@ class Identity(NamedTuple):
     queue: str
 
 
-def _number(env, *names):
+def _number(env: Mapping[str, str], *names: str) -> Optional[int]:
     """Returns the value of the first variable that contains a non-negative integer, or None."""
     for name in names:
         text = env.get(name, "").strip()
@@ -43,12 +45,12 @@ def _number(env, *names):
     return None
 
 
-def _rank_on_first_node(env):
+def _rank_on_first_node(env: Mapping[str, str]) -> int:
     """Returns the rank of a process that knows only its local rank, as under Lightning's launcher. On the first node, the two ranks are equal."""
     return 0 if _number(env, "NODE_RANK") else _clamp(_number(env, "LOCAL_RANK") or 0, 32)
 
 
-def _start_ns(text):
+def _start_ns(text: str) -> int:
     """Parses PITWALL_JOB_START, which is either seconds (possibly with a fraction) or nanoseconds since the epoch. Returns 0 if the value is absent
     or malformed."""
     try:
@@ -60,7 +62,7 @@ def _start_ns(text):
     return int(seconds * 1e9) if 0 < seconds < 9e9 else 0
 
 
-def _read_line(path):
+def _read_line(path: str) -> str:
     try:
         with open(path, encoding="utf-8") as file:
             return file.readline().strip()
@@ -68,7 +70,7 @@ def _read_line(path):
         return ""
 
 
-def _job_reference(env):
+def _job_reference(env: Mapping[str, str]) -> tuple[str, ...]:
     """Returns (platform, cluster, namespace, kind, uid, queue). PITWALL_* variables override the scheduler's variables."""
     if env.get("SLURM_JOB_ID"):
         found = ("slurm", env.get("SLURM_CLUSTER_NAME", ""), "", "Job", env["SLURM_JOB_ID"],
@@ -82,10 +84,10 @@ def _job_reference(env):
     return tuple(env.get("PITWALL_" + name) or value for name, value in zip(names, found))
 
 
-def config_hash(config):
+def config_hash(config: object) -> str:
     """Returns 12 hex digits that are the same for equal configurations in every process. Dicts and sets are sorted, tuples hash like lists, and
     values without a JSON form are hashed by their repr() without addresses."""
-    def plain(value, depth=0):
+    def plain(value: Any, depth: int = 0) -> Any:
         if isinstance(value, dict) and depth < 32:
             return sorted(([repr(key), plain(item, depth + 1)] for key, item in value.items()), key=lambda pair: pair[0])
         if isinstance(value, (set, frozenset)) and depth < 32:
@@ -100,7 +102,7 @@ def config_hash(config):
     return hashlib.sha256(text.encode("ascii")).hexdigest()[:12]
 
 
-def _labels(env, extra):
+def _labels(env: Mapping[str, str], extra: Optional[Mapping[Any, Any]]) -> Tuple[Tuple[str, str], ...]:
     """Returns the labels of the process: the caller's labels, the labels in PITWALL_LABELS, and the scheduler's counters. Restart counts are not used
     as attempt numbers, because some are counted per agent and others are reset."""
     labels = {}
@@ -117,20 +119,22 @@ def _labels(env, extra):
     return tuple(sorted(labels.items())[:MAX_LABELS])
 
 
-def _script_name():
+def _script_name() -> str:
     name = os.path.basename(sys.argv[0] if sys.argv else "")
     return name[:-3] if name.endswith(".py") else name
 
 
-def _cut(text):
+def _cut(text: object) -> str:
     return str(text).encode("utf-8", "replace")[:MAX_NAME].decode("utf-8", "ignore")
 
 
-def _clamp(value, bits):
+def _clamp(value: int, bits: int) -> int:
     return min(max(int(value), 0), (1 << bits) - 1)
 
 
-def identify(env=None, job=None, job_id=None, rank=None, local_rank=None, world_size=None, attempt=None, labels=None):
+def identify(env: Optional[Mapping[str, str]] = None, job: Any = None, job_id: Any = None, rank: Optional[int] = None,
+             local_rank: Optional[int] = None, world_size: Optional[int] = None, attempt: Optional[int] = None,
+             labels: Optional[Mapping[Any, Any]] = None) -> Identity:
     """Builds the Identity. Arguments override the environment. Missing fields stay empty and are filled in by the collector."""
     env = os.environ if env is None else env
     reference = _job_reference(env)
@@ -142,7 +146,7 @@ def identify(env=None, job=None, job_id=None, rank=None, local_rank=None, world_
     if not job_id and platform == "kubernetes":
         job_id = uid
 
-    def pick(given, bits, default, *names):
+    def pick(given: Optional[int], bits: int, default: Any, *names: str) -> Any:
         if given is None:
             given = _number(env, *names)
         return default if given is None else _clamp(given, bits)
@@ -160,7 +164,7 @@ def identify(env=None, job=None, job_id=None, rank=None, local_rank=None, world_
         platform=platform, cluster=cluster, namespace=reference[2], kind=reference[3], uid=uid, queue=reference[5])
 
 
-def socket_candidates(env=None, path=None):
+def socket_candidates(env: Optional[Mapping[str, str]] = None, path: Union[str, os.PathLike[str], None] = None) -> list[str]:
     """Returns the possible socket paths of this node's collector, in the order to try."""
     env = os.environ if env is None else env
     path = path or env.get("PITWALL_SOCKET")

@@ -4,8 +4,11 @@ The following parts are redacted: values of environment variables with names tha
 name such as `password=` or `Authorization:`; tokens with a known format; and the directories of absolute paths, but not the file names. The text is
 for human readers, so a false match costs less than a leaked secret.
 """
+from __future__ import annotations
+
 import os
 import re
+from typing import Mapping, Optional
 
 REDACTED = "***"
 MAX_LENGTH = 4096       # maximum number of characters read; the rest is truncated
@@ -46,7 +49,7 @@ _UUID = re.compile(r"(?:GPU-|MIG-)?[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z
 _HEX = re.compile(r"[0-9a-fA-F]{32,}\Z")
 
 
-def redact(text, environment=None):
+def redact(text: object, environment: Optional[Mapping[str, str]] = None) -> str:
     """Returns the text without secrets and without the directories of paths."""
     text = str(text)[:MAX_LENGTH]
     for value in _secret_values(os.environ if environment is None else environment):
@@ -56,13 +59,13 @@ def redact(text, environment=None):
     return _LONG.sub(_redact_long, text)
 
 
-def _secret_values(environment):
+def _secret_values(environment: Mapping[str, str]) -> list[str]:
     """Returns the values of secret environment variables, longest first, because one value may contain another."""
     found = {value.strip() for name, value in environment.items() if name not in _NOT_SECRET and _SECRET_VARIABLE.search(name)}
     return sorted((value for value in found if len(value) >= MIN_SECRET), key=len, reverse=True)
 
 
-def _redact_long(match):
+def _redact_long(match: re.Match[str]) -> str:
     """Redacts words that look random: many hexadecimal digits, or a mix of lowercase letters, uppercase letters, and digits. UUIDs and all other
     words, such as relative paths, are unchanged."""
     word = match.group()

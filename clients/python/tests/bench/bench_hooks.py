@@ -15,7 +15,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "src"))
 import pitwall  # noqa: E402
 from bench_sink import Sink  # noqa: E402
-from pitwall import _lifecycle  # noqa: E402
+from pitwall._client import client  # noqa: E402
 
 EVERY = 500  # default of watch()
 LIMIT = 1.25
@@ -57,7 +57,7 @@ class Runner:
 
 def _sender_cpu(runner, steps):
     """Returns the CPU time, in microseconds, that the client's own thread uses for a watched step without a save."""
-    clock = time.pthread_getcpuclockid(_lifecycle.client.sender._thread.ident)
+    clock = time.pthread_getcpuclockid(client.sender._thread.ident)
     time.sleep(0.5)  # drains earlier data
     begin = time.clock_gettime(clock)
     for _ in range(steps):

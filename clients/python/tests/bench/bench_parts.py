@@ -19,16 +19,16 @@ def main():
     sys.path.insert(0, options.sources)
     import pitwall
     import torch
-    from pitwall import _lifecycle
-    from pitwall.pytorch import _torch_hooks
+    from pitwall._client import client
+    from pitwall.pytorch import _hook
     from pitwall.recording import _recorder
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    nn, hook = torch.nn, _torch_hooks.Hook
+    nn, hook = torch.nn, _hook.Hook
     model = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10))
     optimizer, criterion = torch.optim.SGD(model.parameters(), lr=0.01), nn.CrossEntropyLoss()
     data, labels = torch.randn(32, 64), torch.randint(0, 10, (32,))
-    _lifecycle.recorder = _recorder.Recorder(10**7)
+    client.recorder = _recorder.Recorder(10**7)
     watched = pitwall.watch(model, optimizer, criterion, every=0, grad_norm_every=0)
     output = model(data)
     steps = iter(pitwall.steps(range(10**9)))

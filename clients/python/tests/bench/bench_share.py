@@ -135,7 +135,7 @@ class Share:
     """One row of the table, for one step length."""
 
     def __init__(self, pitwall, torch, parts, milliseconds, quads, blocks):
-        self._clock = time.pthread_getcpuclockid(pitwall._lifecycle.client.sender._thread.ident)
+        self._clock = time.pthread_getcpuclockid(pitwall._client.client.sender._thread.ident)
         self._plain, self._with = Training(pitwall, torch, ()), Training(pitwall, torch, parts)
         for _ in range(30):
             self._plain.step()

@@ -32,7 +32,7 @@ class Sink:
         """Connects the client of the given package version as job "bench". Waits at most 10 s for the connection."""
         pitwall.init(job="bench", socket=self._path)
         deadline = time.monotonic() + 10
-        while not pitwall._lifecycle.client.sender.connected and time.monotonic() < deadline:
+        while not pitwall._client.client.sender.connected and time.monotonic() < deadline:
             time.sleep(0.01)
 
     def close(self, pitwall):

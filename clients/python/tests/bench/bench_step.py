@@ -79,7 +79,7 @@ def best(values, share=1 / 3):
 
 def measure(pitwall, torch, width, rows, blocks):
     trainings = [Training(pitwall, torch, width, rows, parts) for _, parts in ROWS]
-    clock = time.pthread_getcpuclockid(pitwall._lifecycle.client.sender._thread.ident)
+    clock = time.pthread_getcpuclockid(pitwall._client.client.sender._thread.ident)
     sender = [[] for _ in ROWS]
     for training in trainings:
         training.block(BLOCK)

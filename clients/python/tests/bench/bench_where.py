@@ -20,12 +20,12 @@ def nothing(*_):
 
 
 def training(pitwall, torch, row):
-    from pitwall.pytorch import _optimizer_hooks, _torch_hooks
+    from pitwall.pytorch import _hook, _optimizer_hooks
     made = bench_share.Training(pitwall, torch, ("steps",))
     if row == ROWS[3]:
         pitwall.watch(made._model, made._optimizer, made._loss, every=0, grad_norm_every=0)
     elif row != ROWS[0]:
-        hook = nothing if row == ROWS[1] else _torch_hooks.Hook(nothing)
+        hook = nothing if row == ROWS[1] else _hook.Hook(nothing)
         made._model.register_forward_pre_hook(hook, with_kwargs=True)
         made._model.register_forward_hook(hook)
         made._loss.register_forward_hook(hook)

@@ -136,9 +136,9 @@ class CaptureTest(ClientTest):
     def test_response_contains_operators_of_last_profile(self):
         collector = self.collector()
         self.start(collector)
-        self.addCleanup(setattr, _profile, "last_operators", ())
-        _profile._keep([("train_operator_seconds", (("operator", "aten::mm"),), 0.5), ("train_loss", (), 1.0),
-                        ("train_operator_seconds", (("operator", "aten::add"),), 0.75)])
+        profiler = self.recorder().profiler = _profile.Profiler(self.recorder())
+        profiler.keep([("train_operator_seconds", (("operator", "aten::mm"),), 0.5), ("train_loss", (), 1.0),
+                       ("train_operator_seconds", (("operator", "aten::add"),), 0.75)])
         self.assertEqual(self.capture(collector)["operators"], ["aten::add 0.75 s", "aten::mm 0.5 s"])
 
     def test_internal_failure_sends_no_response_and_is_contained(self):

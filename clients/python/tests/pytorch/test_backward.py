@@ -15,7 +15,7 @@ import support
 from torch_support import TorchTest, requires_torch, torch
 
 import pitwall
-from pitwall import _lifecycle
+from pitwall._client import client
 from pitwall.recording import _recorder
 
 NAME = "_engine_run_backward"
@@ -183,8 +183,8 @@ class BackwardTest(TorchTest):
             if broken:
                 raise OSError("planted")
             return time.monotonic_ns()
-        self.addCleanup(setattr, _lifecycle, "recorder", _lifecycle.recorder)
-        _lifecycle.recorder = _recorder.Recorder(1000, now=now)
+        self.addCleanup(setattr, client, "recorder", client.recorder)
+        client.recorder = _recorder.Recorder(1000, now=now)
         self.watched()
         self.steps(*[torch.Tensor.backward] * 2)
         broken.append(True)
@@ -246,11 +246,11 @@ SAME = """
 import sys
 import torch
 import pitwall
-from pitwall import _lifecycle
+from pitwall._client import client
 from pitwall.recording import _recorder
 assert (_recorder.native is not None) == (sys.argv[1] == "C"), _recorder.native
 torch.set_num_threads(1)
-recorder = _lifecycle.recorder = _recorder.Recorder(10**6)
+recorder = client.recorder = _recorder.Recorder(10**6)
 torch.manual_seed(5)
 def train(model, optimizer, criterion, accumulate=1, loss=None, scheduler=None):
     for part in range(accumulate):
@@ -291,10 +291,10 @@ for options in ({}, {"grad_norm_every": 0}, {"grad_norm_every": 1, "every": 3}, 
     with pitwall.step(1000):
         with pitwall.phase("forward"):
             criterion(model(torch.randn(4, 8).double()), torch.randint(0, 3, (4,))).backward()
-    _lifecycle.recorder = None
+    client.recorder = None
     model.float()
     train(model, optimizer, criterion)
-    _lifecycle.recorder = recorder
+    client.recorder = recorder
     handle.close()
 for item in recorder.drain()[0]:
     assert item.start <= item.end

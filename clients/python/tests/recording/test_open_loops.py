@@ -23,7 +23,7 @@ class OpenLoopsTest(support.ClientTest):
         return updates[-1]["loop_open"] if updates else None
 
     def open(self):
-        return support._lifecycle.recorder.loops.open
+        return support.client.recorder.loops.open
 
     def test_loop_state_is_not_sent_without_loop(self):
         self.start(self.fake)
@@ -120,7 +120,7 @@ class OpenLoopsTest(support.ClientTest):
         self.start(self.fake)
         for i, _ in enumerate(pitwall.steps(range(3))):
             if i == 0:
-                before = support._lifecycle.recorder
+                before = support.client.recorder
                 self.start(self.fake)
             else:
                 self.assertIs(self.open(), True)
@@ -183,7 +183,7 @@ class OpenLoopsTest(support.ClientTest):
             pass
         child = os.fork()
         if child == 0:
-            os._exit(0 if support._lifecycle.recorder is None else 1)
+            os._exit(0 if support.client.recorder is None else 1)
         self.assertEqual(os.waitpid(child, 0)[1], 0)
         self.assertIs(self.open(), False)
 

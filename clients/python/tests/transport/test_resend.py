@@ -4,14 +4,15 @@ import unittest
 
 from support import ClientTest
 import pitwall
-from pitwall import _lifecycle, _wire
+from pitwall import _wire
+from pitwall._client import client
 from pitwall.transport import _clock_step
 from pitwall.transport._unwritten import MOST_GIVEN_UP, Unwritten
 
 
 class ResendTest(ClientTest):
     def sender(self):
-        return _lifecycle.client.sender
+        return client.sender
 
     def test_unconfirmed_updates_are_resent(self):
         first = self.collector(durable=lambda update: update["sequence"] <= 2)

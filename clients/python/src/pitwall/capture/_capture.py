@@ -14,13 +14,18 @@ is accepted once. The client only accepts a file that was written after the clie
 The file must be a regular file that is owned by this user or root and is not writable by other users. To replace it atomically, write a file with
 another name and rename it.
 """
+from __future__ import annotations
+
 import json
 import os
 import stat
 import time
 from collections import deque
+from typing import Any, Optional
 
 from .._guard import swallow, debug_once
+from .._identity import Identity
+from ..recording._recorder import Recorder
 from . import _profile
 
 MAX_BYTES = 64 << 10
@@ -34,14 +39,14 @@ _KEYS = {"id", "job", "ranks", "steps", "tools"}
 class Requests:
     """Profile requests for one process. The client's thread calls look()."""
 
-    def __init__(self, identity, path=None):
+    def __init__(self, identity: Identity, path: Optional[str] = None) -> None:
         self._identity = identity
         self._path = path or os.environ.get("PITWALL_CAPTURE") or None
-        self._seen = deque(maxlen=MAX_IDS)
-        self._last = None           # file attributes at the last read
+        self._seen: deque[str] = deque(maxlen=MAX_IDS)
+        self._last: Optional[tuple[int, ...]] = None  # file attributes at the last read
         self._begin = time.time_ns() - CLOCK_STEP_NS
 
-    def look(self, socket_path, job_id, recorder):
+    def look(self, socket_path: str, job_id: Optional[str], recorder: Recorder) -> None:
         """Reads the file if it is new, and requests the profile. job_id: the ID that the collector has assigned."""
         path = self._path or socket_path + ".capture"
         try:
@@ -60,7 +65,7 @@ class Requests:
         except Exception:
             swallow("a capture")
 
-    def _take(self, request, job_id, recorder):
+    def _take(self, request: dict[str, Any], job_id: Optional[str], recorder: Recorder) -> None:
         identity = self._identity
         if request["job"] not in {job_id, identity.job_id, identity.job_name} - {"", None}:
             return
@@ -73,7 +78,7 @@ class Requests:
         _profile.request(recorder, request.get("steps", 2), tools=request.get("tools"))
 
 
-def _read(path):
+def _read(path: str) -> dict[str, Any]:
     """Returns the request in a file. Raises OSError, or ValueError with the reason for the rejection."""
     # O_NONBLOCK prevents the call from blocking if a pipe has replaced the file.
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -105,5 +110,5 @@ def _read(path):
     return request
 
 
-def _is_number(value, least, most):
+def _is_number(value: object, least: int, most: int) -> bool:
     return type(value) is int and least <= value <= most

@@ -8,7 +8,15 @@ kernels as computation. Other copies and fills count as neither. Without a GPU, 
 backends count as communication, and any other operator with a namespace as computation. Annotations such as "Optimizer.step#SGD.step" may enclose
 both and count as neither.
 """
+from __future__ import annotations
+
 import re
+from typing import Any, Callable, Iterable, List, Optional, Tuple
+
+from ..recording._core import Labels
+
+Value = Tuple[str, Labels, float]  # metric, labels, seconds
+Interval = Tuple[float, float]
 
 LARGEST = 20      # maximum number of reported operators per device
 MAX_NAME = 200
@@ -25,9 +33,10 @@ _COMMUNICATION = re.compile(r"^(c10d|_c10d_functional\w*|c10d_functional|gloo|nc
 _WRAPPER = re.compile(r"^autograd::engine::")
 
 
-def totals(events):
+def totals(events: Iterable[Any]) -> list[Value]:
     """Returns (metric, labels, seconds) for the events of one step."""
-    cpu, gpu = [], []
+    cpu: List[Any] = []
+    gpu: List[Any] = []
     for event in events:
         (cpu if _device(event) == "CPU" else gpu).append(event)
     marks = {event.name for event in cpu}
@@ -48,7 +57,7 @@ def totals(events):
         ("train_exposed_communication_seconds", (), (length(communication) - covered) / 1e6)]
 
 
-def communicates(kernel):
+def communicates(kernel: str) -> bool:
     """Returns whether a kernel or copy moves data between devices. Template arguments and parameters in the name are ignored."""
     if _BETWEEN_DEVICES.match(kernel):
         return True
@@ -66,15 +75,15 @@ def communicates(kernel):
     return not name.startswith("triton_") and any(text in name for text in COMMUNICATION_KERNELS)
 
 
-def largest(seconds, device):
+def largest(seconds: dict[str, float], device: str) -> list[Value]:
     """Returns the metric values for the largest entries of {operator: seconds}."""
     names = sorted((name for name in seconds if seconds[name] > 0), key=lambda name: (-seconds[name], name))[:LARGEST]
     return [("train_operator_seconds", (("device", device), ("operator", name)), seconds[name]) for name in names]
 
 
-def merge(intervals):
+def merge(intervals: Iterable[Interval]) -> list[Interval]:
     """Returns the union of the intervals as sorted, disjoint intervals."""
-    merged = []
+    merged: list[Interval] = []
     for begin, end in sorted(intervals):
         if merged and begin <= merged[-1][1]:
             if end > merged[-1][1]:
@@ -84,12 +93,12 @@ def merge(intervals):
     return merged
 
 
-def length(merged):
+def length(merged: Iterable[Interval]) -> float:
     return sum(end - begin for begin, end in merged)
 
 
-def _operators(events, device, own_us):
-    seconds = {}
+def _operators(events: Iterable[Any], device: str, own_us: Callable[[Any], float]) -> list[Value]:
+    seconds: dict[str, float] = {}
     for event in events:
         us = own_us(event)
         if us > 0:
@@ -98,19 +107,20 @@ def _operators(events, device, own_us):
     return largest(seconds, device)
 
 
-def _cpu_us(event):
+def _cpu_us(event: Any) -> float:
     # An asynchronous event has no self time in the thread that started it.
-    return event.time_range.end - event.time_range.start if event.is_async else event.self_cpu_time_total
+    us: float = event.time_range.end - event.time_range.start if event.is_async else event.self_cpu_time_total
+    return us
 
 
-def _gpu_us(event):
-    us = getattr(event, "self_device_time_total", None)
-    return event.self_cuda_time_total if us is None else us
+def _gpu_us(event: Any) -> float:
+    us: Optional[float] = getattr(event, "self_device_time_total", None)
+    return float(event.self_cuda_time_total) if us is None else us
 
 
-def _span(event):
+def _span(event: Any) -> Interval:
     return event.time_range.start, event.time_range.end
 
 
-def _device(event):
-    return getattr(event.device_type, "name", "CPU")
+def _device(event: Any) -> str:
+    return str(getattr(event.device_type, "name", "CPU"))

@@ -1,16 +1,20 @@
-"""Implementation of profile(), which runs torch.profiler and cProfile for a few steps and sends the results.
+"""Profiler of training steps, which runs torch.profiler and cProfile for a few steps and sends the results.
 
 Each step is profiled separately. The profile starts before the step's span and ends after it, both in the training thread. The results are also
 computed in the training thread, between two steps, so that the values still belong to their step. If a step is cut short by an exception, an empty
 loader, or finish(), its profile is discarded.
 """
+from __future__ import annotations
+
 import cProfile
 import os
 import sys
 import threading
+from types import CodeType
+from typing import Any, Iterable, Optional, Protocol, Union
 
-from .. import _lifecycle
 from .._guard import MAX_STEP, WrongCall, swallow
+from ..recording._recorder import Recorder
 from . import _operators
 
 MAX_STEPS = 100
@@ -18,45 +22,22 @@ MAX_WANTED = 16  # maximum number of pending calls
 TOOLS = ("torch", "python")
 
 _lock = threading.Lock()
-_profiler = None
-last_operators = ()  # (name, seconds) of the last profiled step, longest first
 
 
-def profile(steps=2, start=None, *, tools=None, trace_dir=None):
-    """Profiles training steps: operator times, communication time, and computation time.
-
-    steps: the number of steps, or a list of step numbers ([100, 200]). At most 100 steps.
-    start: number of the first step; defaults to the next step that starts.
-    tools: "torch" (torch.profiler: CPU, and CUDA if there is a GPU), "python" (cProfile), or both. Defaults to "torch" if the script has imported
-    torch, else "python".
-    trace_dir: directory for the Chrome traces of torch.profiler, pitwall-rank<R>-step<N>.json.
-
-    A second call adds its steps to those already requested. A step in both calls is profiled once, with the tools of both. Profiled steps are slower.
-    Never raises.
-    """
-    try:
-        recorder = _lifecycle.recorder
-        if recorder is not None:
-            request(recorder, steps, start, tools, trace_dir)
-    except Exception:
-        swallow("profile")
-
-
-def request(recorder, steps=2, start=None, tools=None, trace_dir=None):
-    """Implements profile() for a recorder. Raises ValueError and TypeError. Thread-safe."""
-    global _profiler
+def request(recorder: Recorder, steps: Any = 2, start: Any = None, tools: Any = None, trace_dir: Any = None) -> None:
+    """Requests a profile from a recorder. For the arguments, see pitwall.profile(). Raises ValueError and TypeError. Thread-safe."""
     wanted = Wanted(steps, start, tools, trace_dir)
     with _lock:
-        if _profiler is None or _profiler.recorder is not recorder:  # a profiler of an ended client is replaced
-            _profiler = Profiler(recorder)
-        _profiler.want(wanted)
+        if recorder.profiler is None:
+            recorder.profiler = Profiler(recorder)
+        recorder.profiler.want(wanted)
 
 
 class Wanted:
     """Steps to profile, and the tools to use."""
 
-    def __init__(self, steps, start, tools, trace_dir):
-        self.numbers = None
+    def __init__(self, steps: Any, start: Any, tools: Any, trace_dir: Any) -> None:
+        self.numbers: Optional[set[int]] = None
         if isinstance(steps, int) and not isinstance(steps, bool):
             self.left = steps
         else:
@@ -84,33 +65,34 @@ class Wanted:
         except TypeError:
             raise WrongCall("trace_dir must be a path", trace_dir, "use the path of a directory") from None
 
-    def includes(self, number):
+    def includes(self, number: int) -> bool:
         return number in self.numbers if self.numbers is not None else self.start is None or number >= self.start
 
-    def over(self, next_number):
+    def over(self, next_number: int) -> bool:
         return self.left <= 0 or (self.numbers is not None and next_number > max(self.numbers))
 
 
 class Profiler:
     """Profiler of one recorder. It is the recorder's step_watcher while any request is pending."""
 
-    def __init__(self, recorder):
+    def __init__(self, recorder: Recorder) -> None:
         self.recorder = recorder
         self._lock = threading.Lock()
-        self._wanted = []
-        self._running = None  # (thread, [running tools], [requests])
+        self._wanted: list[Wanted] = []
+        self._running: Optional[tuple[int, list[Tool], list[Wanted]]] = None  # thread, running tools, requests
+        self.last_operators: tuple[tuple[str, float], ...] = ()  # (name, seconds) of the last profiled step, longest first
 
-    def want(self, wanted):
+    def want(self, wanted: Wanted) -> None:
         with self._lock:
             if len(self._wanted) >= MAX_WANTED:
                 raise WrongCall("too many calls are pending", len(self._wanted), "pass all steps in one call")
             self._wanted = self._wanted + [wanted]
-            _lifecycle.before_end.add(self)
+            self.recorder.before_end.add(self)
             self.recorder.step_watcher = self
 
     # The recorder calls these functions in the step's thread.
 
-    def before_step(self, mode, number):
+    def before_step(self, mode: str, number: Optional[int]) -> None:
         """Starts the profiles requested for the step. number: the explicit step number, or None."""
         if mode != "train":
             return
@@ -124,7 +106,7 @@ class Profiler:
         except Exception:
             swallow("profile")
 
-    def after_step(self, mode, number):
+    def after_step(self, mode: str, number: Optional[int]) -> None:
         if mode != "train":
             return
         try:
@@ -139,7 +121,7 @@ class Profiler:
                 try:
                     values = tool.end(number)
                     self.recorder.record(values, mode, number)
-                    _keep(values)
+                    self.keep(values)
                 except Exception:
                     swallow("profile")
             for wanted in running[2]:
@@ -148,12 +130,18 @@ class Profiler:
         except Exception:
             swallow("profile")
 
-    def flush(self):
+    def keep(self, values: Iterable[_operators.Value]) -> None:
+        """Keeps the operators among a step's values for the response to a capture."""
+        seconds = [(dict(labels).get("operator", ""), value) for metric, labels, value in values
+                   if metric == "train_operator_seconds"]
+        self.last_operators = tuple(sorted(seconds, key=lambda item: -item[1]))
+
+    def flush(self) -> None:
         """Discards open profiles when the client ends."""
         self._discard()
         self._rest(self._wanted)
 
-    def _rest(self, done):
+    def _rest(self, done: list[Wanted]) -> None:
         """Removes the completed requests. Keeps all others, including those that the sender's thread has added in the meantime for a capture."""
         if not done:
             return
@@ -161,15 +149,15 @@ class Profiler:
             self._wanted = [wanted for wanted in self._wanted if wanted not in done]
             if not self._wanted:
                 self.recorder.step_watcher = None
-                _lifecycle.before_end.discard(self)
+                self.recorder.before_end.discard(self)
 
-    def _begin(self, due):
-        tools = []
+    def _begin(self, due: list[Wanted]) -> None:
+        tools: list[Tool] = []
         self._running = (threading.get_ident(), tools, due)
         trace_dir = next((wanted.trace_dir for wanted in due if wanted.trace_dir is not None), None)
         for name in [name for name in TOOLS if any(name in wanted.tools for wanted in due)]:
             try:
-                tool = _Torch(trace_dir) if name == "torch" else _Python()
+                tool: Tool = _Torch(self.recorder.rank, trace_dir) if name == "torch" else _Python()
                 tool.begin()
                 tools.append(tool)
             except WrongCall:
@@ -180,7 +168,7 @@ class Profiler:
             self._running = None
             self._rest(due)
 
-    def _discard(self):
+    def _discard(self) -> None:
         running, self._running = self._running, None
         if running is None:
             return
@@ -191,25 +179,32 @@ class Profiler:
                 swallow("profile")
 
 
-def _keep(values):
-    global last_operators
-    seconds = [(dict(labels).get("operator", ""), value) for metric, labels, value in values
-               if metric == "train_operator_seconds"]
-    last_operators = tuple(sorted(seconds, key=lambda item: -item[1]))
+class Tool(Protocol):
+    """Tool that profiles one step."""
+
+    def begin(self) -> None:
+        """Raises WrongCall if another profiler is running."""
+
+    def stop(self) -> None:
+        """Discards the profile."""
+
+    def end(self, number: int) -> list[_operators.Value]:
+        """Returns the values of the step."""
 
 
 class _Torch:
     """Runs torch.profiler for one step."""
 
-    def __init__(self, trace_dir):
+    def __init__(self, rank: int, trace_dir: Optional[str]) -> None:
         try:
             import torch
         except ImportError:
             raise WrongCall("PyTorch cannot be imported", "torch", "install it, or use tools=\"python\"") from None
         self._torch = torch
+        self._rank = rank
         self._trace_dir = trace_dir
 
-    def begin(self):
+    def begin(self) -> None:
         torch = self._torch
         enabled = getattr(torch.autograd, "_profiler_enabled", lambda: False)
         if enabled():
@@ -220,19 +215,17 @@ class _Torch:
         self._profile = torch.profiler.profile(activities=activities)
         self._profile.start()
 
-    def stop(self):
+    def stop(self) -> None:
         self._profile.stop()
 
-    def end(self, number):
+    def end(self, number: int) -> list[_operators.Value]:
         self._profile.stop()
         values = _operators.totals(self._profile.events())
         if self._trace_dir is not None:
             try:
                 os.makedirs(self._trace_dir, exist_ok=True)
-                client = _lifecycle.client
-                rank = client.sender.rank if client is not None else 0
                 self._profile.export_chrome_trace(
-                    os.path.join(self._trace_dir, "pitwall-rank%d-step%d.json" % (rank, number)))
+                    os.path.join(self._trace_dir, "pitwall-rank%d-step%d.json" % (self._rank, number)))
             except Exception:
                 swallow("the trace of profile")
         return values
@@ -241,25 +234,25 @@ class _Torch:
 class _Python:
     """Runs cProfile for one step in the training thread. Functions are labeled device="python"."""
 
-    def begin(self):
+    def begin(self) -> None:
         if sys.getprofile() is not None:
             raise WrongCall("another profiler is running", "python", "end it before the profiled steps")
         self._profile = cProfile.Profile()
         self._profile.enable()
 
-    def stop(self):
+    def stop(self) -> None:
         self._profile.disable()
 
-    def end(self, _):
+    def end(self, number: int) -> list[_operators.Value]:
         self._profile.disable()
-        seconds = {}
+        seconds: dict[str, float] = {}
         for entry in self._profile.getstats():
             name = _function(entry.code)[:_operators.MAX_NAME]
             seconds[name] = seconds.get(name, 0.0) + entry.inlinetime
         return _operators.largest(seconds, "python")
 
 
-def _function(code):
+def _function(code: Union[str, CodeType]) -> str:
     if isinstance(code, str):  # a C function: "<built-in method time.sleep>"
         return code
     return "%s/%s:%d(%s)" % (os.path.basename(os.path.dirname(code.co_filename)),

@@ -3,14 +3,21 @@
 The client's own thread builds the response. The response is limited to 64 threads, 64 frames per thread, 200 bytes per frame, and 60 KiB in total;
 omitted frames and threads are counted. Frames contain only function names, file names, and line numbers, and never any values.
 """
+from __future__ import annotations
+
 import os
 import sys
 import threading
 import time
+from types import FrameType
+from typing import Callable, Optional, Sequence, Tuple, TypeVar
 
 from .. import _wire
 from .._guard import swallow
-from . import _profile
+from ..recording._recorder import Recorder
+
+_T = TypeVar("_T")
+Stack = Tuple[int, str, bool, Sequence[str]]  # thread ID, name, whether it is the main thread, frames
 
 MAX_THREADS = 64
 MAX_FRAMES = 64
@@ -21,12 +28,12 @@ _COLLECTIVES = os.path.join("torch", "distributed", "distributed_c10d.py")
 _OPERATIONS = "train_collective_operations_total"
 
 
-def answer(request, recorder):
+def answer(request: _wire.Request, recorder: Recorder) -> bytes:
     """Returns ClientMessage{captured}. request: (id, look) from read_capture()."""
     phase, _, step_plus_one, mode = _safely("the phase", recorder.running, ("", 0, 0, ""))
     stacks, left_out = threads()
     opened = _safely("the collective", lambda: collective(recorder, phase, stacks), None)
-    head = _wire.captured_head(request, phase, mode, step_plus_one, opened, time.process_time(), io_bytes(), operators())
+    head = _wire.captured_head(request, phase, mode, step_plus_one, opened, time.process_time(), io_bytes(), operators(recorder))
     parts, size = [], len(head)
     for stack in stacks:
         part, cut = _fitting(stack, MAX_BYTES - size)
@@ -37,7 +44,7 @@ def answer(request, recorder):
     return _wire.captured(head, parts, left_out)
 
 
-def threads():
+def threads() -> tuple[list[Stack], int]:
     """Returns [(id, name, main, [frame])] and the number of omitted frames and threads. The main thread is first, and this thread is listed without
     its frames."""
     known = {thread.ident: thread for thread in list(threading.enumerate())}
@@ -46,7 +53,7 @@ def threads():
     own = threading.get_ident()
     order = sorted(frames, key=lambda ident: (ident != main, ident))
     left_out = max(0, len(order) - MAX_THREADS)
-    stacks = []
+    stacks: list[Stack] = []
     for ident in order[:MAX_THREADS]:
         lines, cut = _lines(None if ident == own else frames[ident])
         left_out += cut
@@ -56,9 +63,9 @@ def threads():
     return stacks, left_out
 
 
-def _lines(frame):
+def _lines(frame: Optional[FrameType]) -> tuple[list[str], int]:
     """Returns the frames of a stack as "function (file:line)", innermost first, and the number of omitted frames."""
-    lines = []
+    lines: list[str] = []
     while frame is not None and len(lines) < MAX_FRAMES:
         code = frame.f_code
         place = "%s:%d" % (code.co_filename, frame.f_lineno or 0)
@@ -73,11 +80,11 @@ def _lines(frame):
     return lines, cut
 
 
-def collective(recorder, phase, stacks):
+def collective(recorder: Recorder, phase: str, stacks: Sequence[Stack]) -> Optional[_wire.Collective]:
     """Returns (group, operation, sequence, bytes) of the running collective, or None. An empty string or 0 means that the field is unknown."""
     find_open = getattr(sys.modules.get("pitwall.pytorch._collectives"), "open_collective", None)
     if find_open is not None:
-        known = find_open()
+        known: Optional[_wire.Collective] = find_open()
         if known is not None:
             return known
     inner = [line for line in (stacks[0][3] if stacks else []) if _COLLECTIVES in line]
@@ -89,7 +96,7 @@ def collective(recorder, phase, stacks):
     return group, next((name for name in reversed(names) if name != "wrapper"), ""), int(sequence), 0
 
 
-def io_bytes():
+def io_bytes() -> Optional[int]:
     """Returns the total number of bytes read and written by system calls and at the storage layer, or None if the numbers are unavailable."""
     try:
         with open("/proc/self/io", "rb") as file:
@@ -99,12 +106,13 @@ def io_bytes():
         return None
 
 
-def operators():
+def operators(recorder: Recorder) -> list[str]:
     """Returns the operators of the last profiled step as "name 0.123 s", longest first."""
-    return ["%s %.3g s" % (name[:MAX_TEXT - 16], seconds) for name, seconds in list(_profile.last_operators)[:MAX_OPERATORS]]
+    last = recorder.profiler.last_operators if recorder.profiler is not None else ()
+    return ["%s %.3g s" % (name[:MAX_TEXT - 16], seconds) for name, seconds in list(last)[:MAX_OPERATORS]]
 
 
-def _fitting(stack, room):
+def _fitting(stack: Stack, room: int) -> tuple[bytes, int]:
     """Returns the encoded stack of a thread with as many frames as fit, and the number of frames that were omitted."""
     native, name, main, lines = stack
     kept = list(lines)
@@ -117,7 +125,7 @@ def _fitting(stack, room):
         kept = kept[:len(kept) // 2]
 
 
-def _safely(what, function, otherwise):
+def _safely(what: str, function: Callable[[], _T], otherwise: _T) -> _T:
     try:
         return function()
     except Exception:

@@ -4,15 +4,20 @@ A step is an optimizer step, regardless of how many batches its gradients are ac
 the step. Phases: dataloader, forward (the training step until its backward pass), backward, optimizer, eval, and checkpoint (all files that
 Trainer.save_checkpoint saves).
 """
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, List, Optional, Tuple, Union
+
 try:
     from lightning.pytorch.callbacks import Callback
 except ImportError:
     from pytorch_lightning.callbacks import Callback
 
-from .. import watch as _watch
 from ..loop import _checkpoint
 from ..pytorch import _torch_hooks
 from ..pytorch._grad_scaler import scale_of
+from ..pytorch._hook import Hook
+from ..pytorch._watch import watch as _watch
 from ._progress import Progress, quiet
 
 _MAX_LOSSES = 4096  # maximum number of batch losses per step, in case a step never ends
@@ -20,7 +25,7 @@ _EVAL_NAMES = ("val_", "val/", "valid_", "valid/", "validation_", "validation/",
 _TRAIN_NAMES = ("train_", "train/")
 
 
-class PitwallCallback(Callback):
+class PitwallCallback(Callback):  # type: ignore[misc]  # a subclass of Any where mypy runs without Lightning
     """Callback for Trainer.
 
     watch: if True or a dict of arguments for pitwall.watch(), hooks the module and its optimizers. Lightning calls training_step() instead of the
@@ -30,18 +35,18 @@ class PitwallCallback(Callback):
     Logged values are read every log_every_n_steps. The loss is read on each step if this does not require waiting for a GPU.
     """
 
-    def __init__(self, watch=False):
-        self._options = dict(watch) if isinstance(watch, dict) else {} if watch else None
-        self._handle = None
-        self._removers = []
+    def __init__(self, watch: Union[bool, Dict[str, Any]] = False) -> None:
+        self._options: Optional[Dict[str, Any]] = dict(watch) if isinstance(watch, dict) else {} if watch else None
+        self._handle: Any = None
+        self._removers: List[Callable[[], object]] = []
         self._progress = Progress()
-        self._losses = []
-        self._before = None  # (the Trainer's own save_checkpoint,) while that function is replaced
+        self._losses: List[Any] = []
+        self._before: Optional[Tuple[Any]] = None  # (the Trainer's own save_checkpoint,) while that function is replaced
 
     # Training.
 
     @quiet
-    def on_train_start(self, trainer, pl_module):
+    def on_train_start(self, trainer: Any, pl_module: Any) -> None:
         self._progress.stop()
         self._progress = Progress()
         self._progress.begin_loop()
@@ -51,32 +56,32 @@ class PitwallCallback(Callback):
             self._install(pl_module, trainer.optimizers, _scaler(trainer))
 
     @quiet
-    def on_train_epoch_start(self, trainer, pl_module):
+    def on_train_epoch_start(self, trainer: Any, pl_module: Any) -> None:
         self._progress.fetch(trainer.global_step)
 
     @quiet
-    def on_train_batch_start(self, trainer, pl_module, batch, batch_idx):
+    def on_train_batch_start(self, trainer: Any, pl_module: Any, batch: Any, batch_idx: int) -> None:
         self._progress.begin_step(trainer.global_step)
         self._progress.end_phase("dataloader")
         self._progress.phase("forward")
 
     @quiet
-    def on_before_backward(self, trainer, pl_module, loss):
+    def on_before_backward(self, trainer: Any, pl_module: Any, loss: Any) -> None:
         self._progress.end_phase("forward")
         self._progress.phase("backward")
 
     @quiet
-    def on_after_backward(self, trainer, pl_module):
+    def on_after_backward(self, trainer: Any, pl_module: Any) -> None:
         self._progress.end_phase("backward")
 
     @quiet
-    def on_before_optimizer_step(self, trainer, pl_module, optimizer):
+    def on_before_optimizer_step(self, trainer: Any, pl_module: Any, optimizer: Any) -> None:
         self._progress.phase("optimizer")
         if isinstance(self._handle, _torch_hooks.Watch) and _scaler(trainer) is None:
             self._handle._before_optimizer(optimizer)
 
     @quiet
-    def on_train_batch_end(self, trainer, pl_module, outputs, batch, batch_idx):
+    def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
         progress = self._progress
         progress.end_phases()
         loss = outputs.get("loss") if isinstance(outputs, dict) else outputs
@@ -90,8 +95,8 @@ class PitwallCallback(Callback):
         if not trainer.is_last_batch:
             progress.fetch(trainer.global_step)
 
-    def _log_step(self, trainer):
-        values = {}
+    def _log_step(self, trainer: Any) -> None:
+        values: Dict[str, Any] = {}
         due = trainer.global_step % max(trainer.log_every_n_steps, 1) == 0
         losses, self._losses = self._losses, []
         # Lightning passes each batch's share of the step's loss. If a loss module is hooked, its losses are sent instead.
@@ -110,39 +115,39 @@ class PitwallCallback(Callback):
         self._progress.log(values)
 
     @quiet
-    def on_train_epoch_end(self, trainer, pl_module):
+    def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
         self._progress.rest()
 
     @quiet
-    def on_train_end(self, trainer, pl_module):
+    def on_train_end(self, trainer: Any, pl_module: Any) -> None:
         self._progress.stop()
 
     @quiet
-    def on_exception(self, trainer, pl_module, exception):
+    def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
         self._progress.stop()
         self._close(trainer)
 
     @quiet
-    def teardown(self, trainer, pl_module, stage):
+    def teardown(self, trainer: Any, pl_module: Any, stage: str) -> None:
         self._close(trainer)
 
-    def _install(self, module, optimizers, scaler):
-        options = dict({"scaler": scaler}, **self._options)
+    def _install(self, module: Any, optimizers: List[Any], scaler: Any) -> None:
+        options = dict({"scaler": scaler}, **(self._options or {}))
         path = options.pop("module", "")
         # Lightning runs the passes as a closure inside the optimizer's step, so hooks before the step would run before the gradients exist.
         # on_before_optimizer_step() replaces these hooks. With a scaler, the passes run before the optimizer's step, and the step may be skipped.
         self._handle = _watch(module.get_submodule(path), **options)
         if isinstance(self._handle, _torch_hooks.Watch):
             self._removers = [
-                optimizer.register_step_post_hook(_torch_hooks.Hook(
+                optimizer.register_step_post_hook(Hook(
                     self._handle._after_optimizer if optimizer is optimizers[-1] else self._handle._after_other)).remove
                 for optimizer in optimizers]
             if scaler is not None:
-                self._removers += [optimizer.register_step_pre_hook(_torch_hooks.Hook(self._handle._before_optimizer)).remove
+                self._removers += [optimizer.register_step_pre_hook(Hook(self._handle._before_optimizer)).remove
                                    for optimizer in optimizers]
                 self._handle._scaling.follow(optimizers[-1:])
 
-    def _close(self, trainer):
+    def _close(self, trainer: Any) -> None:
         removers, self._removers = self._removers, []
         for remove in removers:
             remove()
@@ -159,16 +164,17 @@ class PitwallCallback(Callback):
     # Evaluations and checkpoints.
 
     @quiet
-    def on_validation_start(self, trainer, pl_module):
+    def on_validation_start(self, trainer: Any, pl_module: Any) -> None:
         if not trainer.sanity_checking:
             self._progress.begin_eval()
 
     @quiet
-    def on_validation_batch_end(self, trainer, pl_module, outputs, batch, batch_idx, dataloader_idx=0):
+    def on_validation_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int,
+                                dataloader_idx: int = 0) -> None:
         self._progress.fetch_eval()
 
     @quiet
-    def on_validation_end(self, trainer, pl_module):
+    def on_validation_end(self, trainer: Any, pl_module: Any) -> None:
         progress = self._progress
         if trainer.sanity_checking or not progress.in_eval:
             return
@@ -178,39 +184,40 @@ class PitwallCallback(Callback):
         if trainer.state.fn == "fit" and not trainer.is_last_batch:
             progress.fetch(trainer.global_step)
 
-    def _time_checkpoints(self, trainer):
+    def _time_checkpoints(self, trainer: Any) -> None:
         if getattr(vars(trainer).get("save_checkpoint"), "_pitwall", None) is not None:
             return
         original = trainer.save_checkpoint
 
-        def save_checkpoint(*arguments, **named):
+        def save_checkpoint(*arguments: Any, **named: Any) -> Any:
             fetching = self._before_save()
             with _checkpoint.checkpoint(self._progress.number):
                 result = original(*arguments, **named)
             if fetching:
                 self._after_save(trainer)
             return result
-        save_checkpoint._pitwall = self
+        wrapper: Any = save_checkpoint
+        wrapper._pitwall = self
         self._before = (vars(trainer).get("save_checkpoint"),)
-        trainer.save_checkpoint = save_checkpoint
+        trainer.save_checkpoint = wrapper
 
     @quiet
-    def _before_save(self):
+    def _before_save(self) -> bool:
         fetching = self._progress.fetching
         self._progress.rest()
         return fetching
 
     @quiet
-    def _after_save(self, trainer):
+    def _after_save(self, trainer: Any) -> None:
         self._progress.fetch(trainer.global_step)
 
 
-def _scaler(trainer):
+def _scaler(trainer: Any) -> Any:
     """Returns the GradScaler of float16 mixed precision, or None."""
     return getattr(trainer.precision_plugin, "scaler", None)
 
 
-def _without(name, prefixes):
+def _without(name: str, prefixes: Tuple[str, ...]) -> str:
     for prefix in prefixes:
         if name.startswith(prefix):
             return name[len(prefix):]

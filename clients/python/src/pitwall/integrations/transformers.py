@@ -4,30 +4,34 @@ A step is an optimizer step, regardless of how many batches its gradients are ac
 the step, starting at 0. Phases: dataloader (the wait for the step's batches), eval, and checkpoint. With watch, also forward, backward, and
 optimizer.
 """
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, List, Optional, Tuple, Union
+
 import torch
 from transformers import TrainerCallback
 
-from .. import watch as _watch
 from ..loop import _checkpoint
 from ..pytorch._grad_scaler import scale_of
+from ..pytorch._watch import watch as _watch
 from ._progress import Progress, quiet
 
 
-class PitwallCallback(TrainerCallback):
+class PitwallCallback(TrainerCallback):  # type: ignore[misc]  # a subclass of Any where mypy runs without transformers
     """Callback for Trainer. watch: if True or a dict of arguments for pitwall.watch(), hooks the model and its optimizer."""
 
-    def __init__(self, watch=False):
-        self._options = dict(watch) if isinstance(watch, dict) else {} if watch else None
-        self._handle = None
-        self._removers = []
+    def __init__(self, watch: Union[bool, Dict[str, Any]] = False) -> None:
+        self._options: Optional[Dict[str, Any]] = dict(watch) if isinstance(watch, dict) else {} if watch else None
+        self._handle: Any = None
+        self._removers: List[Callable[[], object]] = []
         self._progress = Progress("transformers")
         self._training = False
-        self._scaler = None
+        self._scaler: Any = None
 
     # Training.
 
     @quiet
-    def on_train_begin(self, args, state, control, model=None, optimizer=None, **_):
+    def on_train_begin(self, args: Any, state: Any, control: Any, model: Any = None, optimizer: Any = None, **_: Any) -> None:
         self._close()
         self._progress.stop()
         self._progress = Progress("transformers")
@@ -38,32 +42,32 @@ class PitwallCallback(TrainerCallback):
             self._install(model, optimizer)
 
     @quiet
-    def on_epoch_begin(self, args, state, control, **_):
+    def on_epoch_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         self._progress.fetch(state.global_step)
 
     @quiet
-    def on_step_begin(self, args, state, control, **_):
+    def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         self._progress.begin_step(state.global_step)
 
     @quiet
-    def on_step_end(self, args, state, control, **_):
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         self._progress.end_step()
         if not control.should_log:  # values to be logged are first read from the device, which may wait
             self._next(state, control)
 
     @quiet
-    def on_epoch_end(self, args, state, control, **_):
+    def on_epoch_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         self._progress.rest()
         if control.should_evaluate or control.should_save:
             self._next(state, control)
 
     @quiet
-    def on_train_end(self, args, state, control, **_):
+    def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         self._training = False
         self._progress.stop()
         self._close()
 
-    def _next(self, state, control):
+    def _next(self, state: Any, control: Any) -> None:
         """Follows the order of the Trainer, which logs, evaluates, saves, and then fetches the next batch."""
         if control.should_evaluate:
             self._progress.begin_eval()
@@ -76,27 +80,27 @@ class PitwallCallback(TrainerCallback):
     # Evaluations and checkpoints.
 
     @quiet
-    def on_prediction_step(self, args, state, control, **_):
+    def on_prediction_step(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         if self._progress.in_eval:
             self._progress.fetch_eval()
         else:  # the script called evaluate(), and the first batch has already ended
             self._progress.begin_eval()
 
     @quiet
-    def on_evaluate(self, args, state, control, **_):
+    def on_evaluate(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         self._after_eval(state, control)
 
     @quiet
-    def on_predict(self, args, state, control, **_):
+    def on_predict(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         self._after_eval(state, control)
 
-    def _after_eval(self, state, control):
+    def _after_eval(self, state: Any, control: Any) -> None:
         self._progress.end_eval()
         if self._training and self._progress.number is not None:
             self._next(state, control)
 
     @quiet
-    def on_save(self, args, state, control, **_):
+    def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         progress = self._progress
         progress.rest("checkpoint")
         if progress.number is not None and progress.recorder is not None:
@@ -106,7 +110,7 @@ class PitwallCallback(TrainerCallback):
     # Values.
 
     @quiet
-    def on_log(self, args, state, control, logs=None, **_):
+    def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
         progress = self._progress
         logs = dict(logs or {})
         if "total_flos" in logs:  # the final summary, whose loss is the mean over all steps
@@ -120,7 +124,7 @@ class PitwallCallback(TrainerCallback):
             return
         if self._handle is not None:  # the handle sends the values of each step
             logs.pop("learning_rate", None)
-            if self._options.get("grad_norm_every", 10):
+            if (self._options or {}).get("grad_norm_every", 10):
                 logs.pop("grad_norm", None)
         else:
             scale = scale_of(self._scaler)
@@ -132,8 +136,8 @@ class PitwallCallback(TrainerCallback):
 
     # Hooks.
 
-    def _install(self, model, optimizer):
-        options = dict({"optimizer": getattr(optimizer, "optimizer", optimizer), "scaler": self._scaler}, **self._options)
+    def _install(self, model: Any, optimizer: Any) -> None:
+        options = dict({"optimizer": getattr(optimizer, "optimizer", optimizer), "scaler": self._scaler}, **(self._options or {}))
         handle = self._handle = _watch(model, **options)
         self._removers.append(handle.close)
         if options.get("loss") is None and hasattr(handle, "_finds_loss"):
@@ -142,7 +146,7 @@ class PitwallCallback(TrainerCallback):
             handle._finds_loss = False
             self._removers.append(model.register_forward_hook(_LossSeen(handle)).remove)
 
-    def _close(self):
+    def _close(self) -> None:
         removers, self._removers = self._removers, []
         self._handle = None
         for remove in removers:
@@ -150,17 +154,17 @@ class PitwallCallback(TrainerCallback):
 
 
 class _LossSeen:
-    def __init__(self, handle):
+    def __init__(self, handle: Any) -> None:
         self._handle = handle
 
     @quiet
-    def __call__(self, module, inputs, output):
+    def __call__(self, module: object, inputs: object, output: Any) -> None:
         loss = output.get("loss") if isinstance(output, dict) else getattr(output, "loss", None)
         found = [loss] if isinstance(loss, torch.Tensor) else \
             [part for part in (output.values() if isinstance(output, dict) else ()) if isinstance(part, torch.Tensor)]
         for tensor in found:
             self._handle._await_backward(tensor)
 
-    def __reduce__(self):  # a copy of the model must not require pitwall
+    def __reduce__(self) -> Tuple[Any, ...]:  # a copy of the model must not require pitwall
         import contextlib
         return getattr, (contextlib.nullcontext(), "__exit__")

@@ -4,15 +4,23 @@ The importance ratio of a feature is its score divided by the sum of all scores 
 not occur in any tree have a ratio of 0. Trees are numbered within their round (one per class and parallel tree). A tree's depth is counted in edges
 from its text dump, where each line is a node that is indented by its depth: "2:leaf=0.1".
 """
+from __future__ import annotations
+
 import json
 import re
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 from xgboost import Booster
 from xgboost.callback import TrainingCallback
 
 from .._guard import swallow, debug_once
+from ..recording._core import Labels
+from ..recording._recorder import Recorder
 from ..stats import _samples
 from ._progress import Progress, quiet
+
+EvalsLog = Dict[str, Dict[str, Any]]  # data -> metric -> values of the rounds
+Value = Tuple[str, Labels, float]  # metric, labels, value
 
 IMPORTANCE = ("weight", "gain", "cover", "total_gain", "total_cover")
 # Metrics that are losses, in order of preference.
@@ -27,10 +35,11 @@ MAX_METRICS = 128   # maximum per round
 _NODE = re.compile(r"^(\t*)(\d+):", re.MULTILINE)
 
 
-class PitwallCallback(TrainingCallback):
+class PitwallCallback(TrainingCallback):  # type: ignore[misc]  # a subclass of Any where mypy runs without XGBoost
     """Callback for xgboost.train() and cv(). For its arguments, see pitwall.xgboost_callback()."""
 
-    def __init__(self, every, trees_every, classification, loss, train_data, eval_data, features):
+    def __init__(self, every: int, trees_every: int, classification: Any, loss: Optional[str], train_data: Union[str, Sequence[str]],
+                 eval_data: Optional[str], features: int) -> None:
         super().__init__()
         self._every, self._trees_every = int(every), int(trees_every)
         self._classification = classification
@@ -39,38 +48,38 @@ class PitwallCallback(TrainingCallback):
         self._eval_data = eval_data
         self._features = min(max(int(features), 1), MAX_FEATURES)
         self._progress = Progress("xgboost")
-        self._objective = None
+        self._objective: Any = None
 
-    def before_training(self, model):
+    def before_training(self, model: Any) -> Any:
         self._begin(model)
         return model
 
-    def before_iteration(self, model, epoch, evals_log):
+    def before_iteration(self, model: Any, epoch: int, evals_log: EvalsLog) -> bool:
         self._before(model, epoch)
         return False
 
-    def after_iteration(self, model, epoch, evals_log):
+    def after_iteration(self, model: Any, epoch: int, evals_log: EvalsLog) -> bool:
         self._after(model, epoch, evals_log)
         return False
 
-    def after_training(self, model):
+    def after_training(self, model: Any) -> Any:
         self._end()
         return model
 
     @quiet
-    def _begin(self, model):
+    def _begin(self, model: Any) -> None:
         self._progress.stop()
         self._progress = Progress("xgboost")
         self._progress.begin_loop()
         self._objective = None
 
     @quiet
-    def _before(self, model, epoch):
+    def _before(self, model: Any, epoch: int) -> None:
         # If a booster continues an earlier training run (xgb_model=), its rounds and trees are counted from the end of that run.
         self._progress.begin_step(model.num_boosted_rounds() if isinstance(model, Booster) else epoch)
 
     @quiet
-    def _after(self, model, epoch, evals_log):
+    def _after(self, model: Any, epoch: int, evals_log: EvalsLog) -> None:
         progress = self._progress
         progress.end_step()
         recorder, number = progress.recorder, progress.number
@@ -89,23 +98,23 @@ class PitwallCallback(TrainingCallback):
             self._classify(recorder, model, number)
 
     @quiet
-    def _end(self):
+    def _end(self) -> None:
         self._progress.stop()
 
     # Metrics.
 
-    def _send_metrics(self, recorder, number, evals_log):
-        data_of_mode = {"train": [], "eval": []}
+    def _send_metrics(self, recorder: Recorder, number: int, evals_log: EvalsLog) -> None:
+        data_of_mode: Dict[str, List[str]] = {"train": [], "eval": []}
         for data in evals_log:
             data_of_mode["train" if data in self._train_data else "eval"].append(data)
         for mode, datas in data_of_mode.items():
             values = [("train_metric", {"data": data, "metric": metric}, history[-1])
                       for data in datas for metric, history in evals_log[data].items() if history][:MAX_METRICS]
             judged = datas[-1] if datas else None
-            if mode == "eval" and self._eval_data in datas:
+            if mode == "eval" and self._eval_data is not None and self._eval_data in datas:
                 judged = self._eval_data
             loss = self._loss_of(evals_log[judged]) if judged is not None else None
-            if loss is not None:
+            if judged is not None and loss is not None:
                 values.append(("train_loss", {}, evals_log[judged][loss][-1]))
             if not values:
                 continue
@@ -117,19 +126,19 @@ class PitwallCallback(TrainingCallback):
             finally:
                 recorder.set_mode(before)
 
-    def _loss_of(self, metrics):
+    def _loss_of(self, metrics: Dict[str, Any]) -> Optional[str]:
         """Returns the name of the metric to use as the loss."""
         if self._loss is not None:
             return self._loss if metrics.get(self._loss) else None
-        known = {}
+        known: Dict[str, str] = {}
         for name in metrics:
             known.setdefault(name.partition("@")[0], name)  # e.g. tweedie-nloglik@1.5
         return next((known[name] for name in LOSSES if name in known and metrics[known[name]]), None)
 
     # Trees and feature importance.
 
-    def _trees(self, model, number):
-        values = []
+    def _trees(self, model: Any, number: int) -> List[Value]:
+        values: List[Value] = []
         dump = model[number:number + 1].get_dump(dump_format="text")
         if len(dump) > MAX_TREES:
             debug_once("more than %d trees in a round; the other trees are not reported", MAX_TREES)
@@ -142,9 +151,9 @@ class PitwallCallback(TrainingCallback):
                 values += [("train_tree_depth", labels, float(depth)), ("train_tree_node_id_max", labels, float(highest))]
         return values
 
-    def _importance(self, model, _):
+    def _importance(self, model: Any, _: object) -> List[Value]:
         names = model.feature_names or ["f%d" % feature for feature in range(model.num_features())]
-        values = []
+        values: List[Value] = []
         for kind in IMPORTANCE:
             try:
                 scores = model.get_score(importance_type=kind)
@@ -166,7 +175,7 @@ class PitwallCallback(TrainingCallback):
 
     # Predictions.
 
-    def _classify(self, recorder, model, number):
+    def _classify(self, recorder: Recorder, model: Any, number: int) -> None:
         try:
             data = self._classification
             if self._objective is None:

@@ -1,17 +1,22 @@
 """Implementation of checkpoint(). Records each save as a phase, and the saved step once the save completes."""
-from .. import _lifecycle
+from __future__ import annotations
+
+from typing import Optional
+
+from .._client import client
 from .._guard import swallow
-from ._loop import Block, _number_or_next
+from ..recording._recorder import Recorder
+from ._loop import Block, number_or_next
 
 
 class _Checkpoint(Block):
     __slots__ = ()
 
-    def __enter__(self):
+    def __enter__(self) -> _Checkpoint:
         try:
-            recorder = _lifecycle.recorder
+            recorder = client.recorder
             if recorder is not None:
-                number = _number_or_next("checkpoint", self._argument)
+                number = number_or_next("checkpoint", self._argument)
                 if number is None:  # the saved state is that of the current step, even if the save ends in a later step
                     number = recorder.step_number(recorder.mode())
                 self._begun = (recorder, recorder.begin_phase("checkpoint"), number, recorder.mode())
@@ -19,7 +24,7 @@ class _Checkpoint(Block):
             swallow("checkpoint")
         return self
 
-    def __exit__(self, kind, *_):
+    def __exit__(self, kind: Optional[type[BaseException]], *_: object) -> None:
         try:
             if self._begun is not None:
                 (recorder, phase, number, mode), self._begun = self._begun, None
@@ -30,12 +35,12 @@ class _Checkpoint(Block):
             swallow("checkpoint")
 
 
-def saved(recorder, number, mode="train"):
+def saved(recorder: Recorder, number: int, mode: str = "train") -> None:
     """Records that a step's checkpoint is complete. The value belongs to the running step, or to the last step if no step is running."""
     recorder.record([("train_checkpoint_step", (), float(number))], mode, recorder.step_number(mode))
 
 
-def checkpoint(step=None):
+def checkpoint(step: Optional[int] = None) -> Block:
     """Times the saving of a checkpoint: `with pitwall.checkpoint(): torch.save(...)`, or as a decorator.
 
     Records the phase "checkpoint". If the block does not raise, train_checkpoint_step records the saved step.

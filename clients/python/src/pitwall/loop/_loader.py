@@ -2,9 +2,13 @@
 
 A private attribute of the loader's iterator identifies the worker that produces the next batch. If it is missing, deliveries are not reported.
 """
+from __future__ import annotations
+
 from collections import deque
+from typing import Any, Iterator, Optional
 
 from .._guard import swallow
+from ..recording._recorder import Recorder
 
 REPORT_EVERY = 500  # batches; rules with a step window look back 1000 steps
 
@@ -19,14 +23,14 @@ MAX_DELIVERIES = 4096
 class Facts:
     """Metrics for one pass over one loader. Call expect() before each batch is requested and report() after the batch has arrived."""
 
-    def __init__(self, loader, iterator):
+    def __init__(self, loader: Any, iterator: Iterator[Any]) -> None:
         self._loader = loader if _is_torch_loader(loader) else None
-        self._iterator = iterator if self._loader is not None and hasattr(iterator, "_task_info") else None
-        self._deliveries = deque(maxlen=MAX_DELIVERIES)  # (time, worker) within the last second
+        self._iterator: Any = iterator if self._loader is not None and hasattr(iterator, "_task_info") else None
+        self._deliveries: deque[tuple[int, Any]] = deque(maxlen=MAX_DELIVERIES)  # (time, worker) within the last second
         self._worker = None
         self._left = 0
 
-    def expect(self):
+    def expect(self) -> None:
         if self._iterator is not None:
             try:
                 note = self._iterator._task_info.get(self._iterator._rcvd_idx)
@@ -35,7 +39,7 @@ class Facts:
                 self._iterator = None
                 swallow("reading a loader")
 
-    def report(self, recorder):
+    def report(self, recorder: Optional[Recorder]) -> None:
         if self._loader is None or recorder is None:
             return
         if self._iterator is not None and self._worker is not None:
@@ -56,7 +60,7 @@ class Facts:
             swallow("reading a loader")
 
 
-def _is_torch_loader(loader):
+def _is_torch_loader(loader: object) -> bool:
     try:
         return any(kind.__module__.startswith("torch.utils.data.") and kind.__name__ == "DataLoader"
                    for kind in type(loader).__mro__)

@@ -2,13 +2,21 @@
 
 Each function is a thin layer over the Recorder, is a no-op before init(), and never raises into the loop.
 """
+from __future__ import annotations
+
 import functools
 import inspect
+from typing import Any, Callable, Generic, Iterable, Iterator, Optional, Sized, Tuple, TypeVar, Union, cast
 
-from .. import _lifecycle
+from .._client import client
 from .._guard import MAX_STEP, WrongCall, brief, swallow, warn_once
+from ..recording._core import Begun, Phase
 from ..recording._open_loops import Loop
+from ..recording._recorder import Recorder
 from . import _loader
+
+_T = TypeVar("_T")
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 
 class Block:
@@ -17,37 +25,44 @@ class Block:
 
     __slots__ = ("_argument", "_begun")
 
-    def __init__(self, argument):
+    def __init__(self, argument: Any) -> None:
         self._argument = argument
-        self._begun = None
+        self._begun: Optional[Tuple[Any, ...]] = None
 
-    def __call__(self, function):
+    def __enter__(self) -> Any:
+        raise NotImplementedError
+
+    def __exit__(self, kind: Optional[type[BaseException]], *_: object) -> None:
+        raise NotImplementedError
+
+    def __call__(self, function: _F) -> _F:
         kind, argument = type(self), self._argument
         if inspect.iscoroutinefunction(function):
             @functools.wraps(function)
-            async def timed(*args, **kwargs):
+            async def timed_coroutine(*args: Any, **kwargs: Any) -> Any:
                 with kind(argument):
                     return await function(*args, **kwargs)
-        else:
-            @functools.wraps(function)
-            def timed(*args, **kwargs):
-                with kind(argument):
-                    return function(*args, **kwargs)
-        return timed
+            return cast(_F, timed_coroutine)
+
+        @functools.wraps(function)
+        def timed(*args: Any, **kwargs: Any) -> Any:
+            with kind(argument):
+                return function(*args, **kwargs)
+        return cast(_F, timed)
 
 
 class _Phase(Block):
     __slots__ = ()
 
-    def __enter__(self):
+    def __enter__(self) -> _Phase:
         try:
-            recorder = _lifecycle.recorder
+            recorder = client.recorder
             self._begun = (recorder, recorder.begin_phase(self._argument)) if recorder is not None else None
         except Exception:
             swallow("phase")
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         try:
             if self._begun is not None:
                 recorder, begun = self._begun
@@ -57,7 +72,7 @@ class _Phase(Block):
             swallow("phase")
 
 
-def phase(name):
+def phase(name: str) -> Block:
     """Times a part of a step: `with phase("forward"): ...`, or `@phase("forward")` on a function.
 
     Common names: dataloader, forward, backward, optimizer, collective, checkpoint, eval. Phases may be nested, and each phase counts its full time. A
@@ -75,20 +90,23 @@ def phase(name):
 class _StepContext:
     __slots__ = ("_number", "_begun")
 
-    def __init__(self, number):
+    def __init__(self, number: Optional[int]) -> None:
         self._number = number
-        self._begun = None
+        self._begun: Optional[Tuple[Recorder, Begun]] = None
 
-    def __enter__(self):
+    def __enter__(self) -> _StepContext:
         try:
-            recorder = _lifecycle.recorder
-            begun = recorder.begin_step(_number_or_next("step", self._number)) if recorder is not None else None
-            self._begun = (recorder, begun) if begun is not None else None
+            recorder = client.recorder
+            if recorder is not None:
+                begun = recorder.begin_step(number_or_next("step", self._number))
+                self._begun = (recorder, begun) if begun is not None else None
+            else:
+                self._begun = None
         except Exception:
             swallow("step")
         return self
 
-    def __exit__(self, kind, *_):
+    def __exit__(self, kind: Optional[type[BaseException]], *_: object) -> None:
         try:
             if self._begun is not None:
                 recorder, begun = self._begun
@@ -102,20 +120,20 @@ class _StepContext:
             swallow("step")
 
 
-def step(number=None):
+def step(number: Optional[int] = None) -> _StepContext:
     """Times one step of a loop without a loader: `with pitwall.step(): ...`. number: defaults to the next step's number. The client cannot detect the
     end of such a loop. Therefore, call finish() after the loop, or iterate over steps(range(n)). Never raises."""
     return _StepContext(number)
 
 
-class _Steps:
+class _Steps(Generic[_T]):
     """Iterable returned by steps()."""
 
-    def __init__(self, loader, start):
+    def __init__(self, loader: Iterable[_T], start: Optional[int]) -> None:
         self._loader = loader
         self._start = start
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[_T]:
         iterator = iter(self._loader)
         start = self._start
         facts = _loader.Facts(self._loader, iterator)
@@ -146,12 +164,12 @@ class _Steps:
             _close(loop)
 
 
-class _SizedSteps(_Steps):
-    def __len__(self):
-        return len(self._loader)
+class _SizedSteps(_Steps[_T]):
+    def __len__(self) -> int:
+        return len(cast(Sized, self._loader))
 
 
-def steps(loader, start=None):
+def steps(loader: Iterable[_T], start: Optional[int] = None) -> _SizedSteps[_T]:
     """Iterates over the loader. Each item is a step, which consists of the wait for the item (phase "dataloader") and the loop body.
 
     The step count continues across calls (epochs), separately for each mode. If watch() receives a new model after a loop has closed, its steps start
@@ -163,14 +181,14 @@ def steps(loader, start=None):
     hung. If the script keeps the iterator (`it = iter(pitwall.steps(loader))`), the loop ends with `it.close()` or `del it`. Errors from the loader
     propagate; the client itself never raises.
     """
-    return (_SizedSteps if hasattr(loader, "__len__") else _Steps)(loader, start)
+    return cast("_SizedSteps[_T]", (_SizedSteps if hasattr(loader, "__len__") else _Steps)(loader, start))
 
 
-def _begin_fetch(start, loop):
+def _begin_fetch(start: Optional[int], loop: Loop) -> tuple[Optional[Recorder], Optional[Begun], Optional[Phase]]:
     try:
-        recorder = _lifecycle.recorder
+        recorder = client.recorder
         if recorder is not None:
-            step_begun = recorder.begin_step(None if start is None else _number_or_next("steps", start), fetching=True)
+            step_begun = recorder.begin_step(None if start is None else number_or_next("steps", start), fetching=True)
             loop.enter(recorder, step_begun)
             return recorder, step_begun, recorder.begin_phase("dataloader")
     except Exception:
@@ -178,50 +196,52 @@ def _begin_fetch(start, loop):
     return None, None, None
 
 
-def _end_fetch(recorder, step_begun, phase_begun):
+def _end_fetch(recorder: Optional[Recorder], step_begun: Optional[Begun], phase_begun: Optional[Phase]) -> None:
     try:
         if recorder is not None:
             if step_begun is not None:
                 recorder.confirm_step(step_begun)
-            recorder.end_phase(phase_begun)
+            if phase_begun is not None:
+                recorder.end_phase(phase_begun)
     except Exception:
         swallow("steps")
 
 
-def _drop_fetch(recorder, step_begun, phase_begun):
+def _drop_fetch(recorder: Optional[Recorder], step_begun: Optional[Begun], phase_begun: Optional[Phase]) -> None:
     try:
         if recorder is not None:
-            recorder.end_phase(phase_begun, record=False)
+            if phase_begun is not None:
+                recorder.end_phase(phase_begun, record=False)
             if step_begun is not None:
                 recorder.drop_step(step_begun)
     except Exception:
         swallow("steps")
 
 
-def _end_step(recorder, step_begun):
+def _end_step(recorder: Optional[Recorder], step_begun: Optional[Begun]) -> None:
     try:
-        if step_begun is not None:
+        if recorder is not None and step_begun is not None:
             recorder.end_step(step_begun)
     except Exception:
         swallow("steps")
 
 
-def _leave_step(recorder, step_begun):
+def _leave_step(recorder: Optional[Recorder], step_begun: Optional[Begun]) -> None:
     try:
-        if step_begun is not None:
+        if recorder is not None and step_begun is not None:
             recorder.drop_step(step_begun, keep_if_worked=True)
     except Exception:
         swallow("steps")
 
 
-def _close(loop):
+def _close(loop: Loop) -> None:
     try:
         loop.close()
     except Exception:
         swallow("steps")
 
 
-def step_number(number):
+def step_number(number: Any) -> Optional[int]:
     """Converts a step number for the recorder. Raises WrongCall."""
     if number is None:
         return None
@@ -234,7 +254,7 @@ def step_number(number):
     return min(max(whole, 0), MAX_STEP)
 
 
-def _number_or_next(place, number):
+def number_or_next(place: str, number: Any) -> Optional[int]:
     """Returns the step number. If the number is invalid, logs a warning and returns None, so that the count continues."""
     try:
         return step_number(number)
@@ -248,15 +268,15 @@ class _ModeContext:
 
     __slots__ = ("_name", "_before", "_recorder", "_phase")
 
-    def __init__(self, name):
+    def __init__(self, name: str) -> None:
         self._name = name
-        self._phase = None
-        self._recorder = _lifecycle.recorder
+        self._phase: Optional[Phase] = None
+        self._recorder = client.recorder
         self._before = self._recorder.set_mode(name) if self._recorder is not None else None
 
-    def __enter__(self):
+    def __enter__(self) -> _ModeContext:
         try:
-            if self._recorder is not None and self._before != self._name:
+            if self._recorder is not None and self._before is not None and self._before != self._name:
                 self._recorder.set_mode(self._before)  # the phase belongs to the step of the outer mode
                 self._phase = self._recorder.begin_phase(self._name)
                 self._recorder.set_mode(self._name)
@@ -264,9 +284,9 @@ class _ModeContext:
             swallow("mode")
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         try:
-            if self._recorder is not None:
+            if self._recorder is not None and self._before is not None:
                 self._recorder.set_mode(self._before)
                 if self._phase is not None:
                     self._recorder.end_phase(self._phase)
@@ -275,14 +295,14 @@ class _ModeContext:
 
 
 class _NoMode:
-    def __enter__(self):
+    def __enter__(self) -> _NoMode:
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         return None
 
 
-def mode(name):
+def mode(name: str) -> Union[_ModeContext, _NoMode]:
     """Sets the mode ("train", "eval", ...) of the calling thread's subsequent steps and values. `with mode("eval"):` sets the mode for a block. The
     block is also recorded as a phase "eval" of the surrounding training step. Each mode counts its own steps. Never raises."""
     try:

@@ -12,7 +12,7 @@ typedef struct {
 
 typedef struct {
   PyObject_HEAD
-  PyObject *loop, *lifecycle, *looks, *attached, *due_there, *norm_step, *known_recorder, *passes;
+  PyObject *loop, *client, *looks, *attached, *due_there, *norm_step, *known_recorder, *passes;
   char saves_forward, saves_loss, saves_optimizer, norms, norm_known, reads_inputs, finds_loss, has_labels, has_scaler, on_gpu,
       distributed, forward_was_usual;
 } WatchState;
@@ -63,7 +63,7 @@ static Core *core_in(PyObject *recorder) {
 }
 
 static Core *current(WatchState *self) {
-  return core_in(self->lifecycle != NULL && PyDict_Check(self->lifecycle) ? PyDict_GetItem(self->lifecycle, text_recorder) : NULL);
+  return core_in(self->client != NULL && PyDict_Check(self->client) ? PyDict_GetItem(self->client, text_recorder) : NULL);
 }
 
 static LoopState *loop_of(WatchState *self) {
@@ -372,7 +372,7 @@ static int watch_traverse(WatchState *self, visitproc visit, void *arg) {
 }
 
 static int watch_clear(WatchState *self) {
-  PyObject **held[] = {&self->loop,      &self->lifecycle, &self->looks,          &self->attached,
+  PyObject **held[] = {&self->loop,      &self->client,    &self->looks,          &self->attached,
                        &self->due_there, &self->norm_step, &self->known_recorder, &self->passes};
   for (size_t place = 0; place < sizeof held / sizeof *held; ++place) Py_CLEAR(*held[place]);
   return 0;
@@ -385,7 +385,7 @@ static void watch_dealloc(WatchState *self) {
 }
 
 static PyMemberDef watch_members[] = {MEMBER(WatchState, T_OBJECT, "_loop", loop),
-                                      MEMBER(WatchState, T_OBJECT, "_lifecycle", lifecycle),
+                                      MEMBER(WatchState, T_OBJECT, "_client", client),
                                       MEMBER(WatchState, T_OBJECT, "_looks", looks),
                                       MEMBER(WatchState, T_OBJECT, "_attached", attached),
                                       MEMBER(WatchState, T_OBJECT, "_due_there", due_there),

@@ -7,14 +7,19 @@ call with async_op=True is timed until it returns. Its result is passed on uncha
 waits for it. Work.wait is replaced in its class and times the wait itself. As a result, if the host waits, the phase "collective" covers the time
 that the process waited for its peers.
 """
+from __future__ import annotations
+
 import functools
 import threading
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import torch
 import torch.distributed as distributed
 
-from .. import _lifecycle
+from .._client import client
 from .._guard import swallow
+from ..recording._core import Labels, Phase, Values
+from ..recording._recorder import Recorder
 from . import _collective_times, _operations
 
 # Some functions ending in _single exist only in the latest PyTorch, where FSDP calls them.
@@ -28,26 +33,97 @@ EQUAL = frozenset(("all_reduce", "all_gather_into_tensor", "all_gather_single", 
                    "reduce_scatter_single", "reduce_scatter_base", "broadcast", "reduce"))
 
 compiling = getattr(getattr(torch, "compiler", None), "is_compiling", None) or (lambda: False)
-_lock = threading.Lock()
+# Phase, group, number, device, and start as a time or an event.
+_Waiting = Tuple[Optional[Phase], Optional[str], Optional[int], Any, Any]
+# Recorder, phase, name of the group, operation, size, group, number, device, and start as an event.
+_Timing = Tuple[Recorder, Phase, str, str, int, Any, Optional[int], Any, Any]
+
 _depth = threading.local()
-_users = 0
-_originals = {}
-_wait = None      # class Work and its original method while that is replaced
-_labels = {}
+_labels: Dict[Tuple[str, str, str], Labels] = {}
 
 
-def watch(ddp):
-    """Replaces the functions only once, even if called several times. Returns a handle with close()."""
-    global _users
-    with _lock:
-        _users += 1
-        if _users == 1:
+class _Functions:
+    """Replaced functions of torch.distributed and of its class Work. They are replaced while they have users.
+
+    Threads: every method is thread-safe.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._users = 0
+        self._originals: Dict[str, Callable[..., Any]] = {}
+        self._wait: Optional[Tuple[Any, Callable[..., Any]]] = None  # class Work and its original method
+
+    def acquire(self) -> None:
+        """Adds a user."""
+        with self._lock:
+            self._users += 1
+            if self._users > 1:
+                return
             for name in FUNCTIONS:
                 original = getattr(distributed, name, None)
                 if callable(original):
-                    _originals[name] = original
+                    self._originals[name] = original
                     setattr(distributed, name, _timed(name.lstrip("_"), original))
-            _replace_wait()
+            self._replace_wait()
+
+    def release(self) -> None:
+        """Removes a user, and restores the functions after the last one."""
+        with self._lock:
+            self._users -= 1
+            if self._users:
+                return
+            for name, original in self._originals.items():
+                if getattr(getattr(distributed, name), "_pitwall", None) is original:  # otherwise other code has wrapped the function again
+                    setattr(distributed, name, original)
+            self._originals.clear()
+            self._restore_wait()
+
+    def original(self, name: str) -> Callable[..., Any]:
+        """Returns the function of torch.distributed that was replaced."""
+        found: Callable[..., Any] = self._originals.get(name) or getattr(distributed, name)
+        return found
+
+    def _replace_wait(self) -> None:
+        work = getattr(distributed.distributed_c10d, "Work", None)
+        original: Any = getattr(work, "wait", None)
+        if work is None or not callable(original) or hasattr(original, "_pitwall"):
+            return
+        try:
+            work.wait = _timed_wait(original)
+            self._wait = work, original
+        except TypeError:  # in this build the class is immutable, so only blocking calls are timed
+            pass
+
+    def _restore_wait(self) -> None:
+        if self._wait is not None:
+            work, original = self._wait
+            if getattr(work.wait, "_pitwall", None) is original:  # otherwise other code has wrapped the function again
+                work.wait = original
+        self._wait = None
+
+
+_functions = _Functions()
+
+
+class Watch:
+    """User of the replaced functions."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._open = True
+        _functions.acquire()
+
+    def close(self) -> None:
+        """Restores the functions after the last handle is closed."""
+        with self._lock:
+            was_open, self._open = self._open, False
+        if was_open:
+            _functions.release()
+
+
+def watch(ddp: Any) -> Watch:
+    """Replaces the functions only once, even if called several times. Returns a handle with close()."""
     watched = Watch()
     try:
         if ddp is not None:
@@ -58,37 +134,10 @@ def watch(ddp):
     return watched
 
 
-class Watch:
-    def __init__(self):
-        self._open = True
-
-    def close(self):
-        """Restores the functions after the last handle is closed."""
-        global _users
-        with _lock:
-            if not self._open:
-                return
-            self._open = False
-            _users -= 1
-            if _users:
-                return
-            for name, original in _originals.items():
-                if getattr(getattr(distributed, name), "_pitwall", None) is original:  # otherwise other code has wrapped the function again
-                    setattr(distributed, name, original)
-            _originals.clear()
-            _restore_wait()
-
-
-def _replace_wait():
-    global _wait
-    work = getattr(distributed.distributed_c10d, "Work", None)
-    original = getattr(work, "wait", None)
-    if not callable(original) or hasattr(original, "_pitwall"):
-        return
-
+def _timed_wait(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
-    def wait(*arguments, **named):
-        recorder = _lifecycle.recorder
+    def wait(*arguments: Any, **named: Any) -> Any:
+        recorder = client.recorder
         if compiling() or recorder is None or getattr(_depth, "inside", False):
             return original(*arguments, **named)
         waiting = _begin_wait(recorder, arguments[0]) if arguments else None
@@ -99,24 +148,17 @@ def _replace_wait():
             return result
         finally:
             _end_wait(recorder, waiting, completed)
-    wait._pitwall = original
-    try:
-        work.wait = wait
-        _wait = work, original
-    except TypeError:  # in this build the class is immutable, so only blocking calls are timed
-        pass
+    return _marked(wait, original)
 
 
-def _restore_wait():
-    global _wait
-    if _wait is not None:
-        work, original = _wait
-        if getattr(work.wait, "_pitwall", None) is original:  # otherwise other code has wrapped the function again
-            work.wait = original
-    _wait = None
+def _marked(wrapper: Any, original: Callable[..., Any]) -> Callable[..., Any]:
+    """Marks a wrapper with the function that it replaces, and returns the wrapper."""
+    wrapper._pitwall = original
+    marked: Callable[..., Any] = wrapper
+    return marked
 
 
-def _begin_wait(recorder, work):
+def _begin_wait(recorder: Recorder, work: object) -> Optional[_Waiting]:
     """Returns the state for _end_wait(), or None."""
     try:
         times = _collective_times.of(recorder)
@@ -128,7 +170,7 @@ def _begin_wait(recorder, work):
         return None
 
 
-def _end_wait(recorder, waiting, completed):
+def _end_wait(recorder: Recorder, waiting: Optional[_Waiting], completed: bool) -> None:
     if waiting is None:
         return
     phase, group, number, device, begun = waiting
@@ -136,7 +178,7 @@ def _end_wait(recorder, waiting, completed):
         _waited(recorder, phase, record=device is None)
     try:
         times = _collective_times.of(recorder)
-        if device is not None:
+        if group is not None and device is not None:
             times.add_pair(recorder.mode(), group, device, begun)
         elif group is not None:
             times.add(recorder.mode(), group, (recorder.now() - begun) / 1e9)
@@ -146,7 +188,7 @@ def _end_wait(recorder, waiting, completed):
         swallow("watch_collectives")
 
 
-def _waiting(recorder, phases=None):
+def _waiting(recorder: Recorder, phases: Optional[List[Phase]] = None) -> Optional[Phase]:
     """Starts the phase "collective" unless it is already running."""
     try:
         return None if recorder.in_phase("collective") else recorder.begin_phase("collective", phases)
@@ -155,17 +197,17 @@ def _waiting(recorder, phases=None):
         return None
 
 
-def _waited(recorder, phase, phases=None, record=True):
+def _waited(recorder: Recorder, phase: Phase, phases: Optional[List[Phase]] = None, record: bool = True) -> None:
     try:
         recorder.end_phase(phase, record, phases)
     except Exception:
         swallow("watch_collectives")
 
 
-def _timed(operation, original):
+def _timed(operation: str, original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
-    def call(*arguments, **named):
-        if compiling() or _lifecycle.recorder is None or getattr(_depth, "inside", False):
+    def call(*arguments: Any, **named: Any) -> Any:
+        if compiling() or client.recorder is None or getattr(_depth, "inside", False):
             return original(*arguments, **named)
         timing = _begin(operation, arguments, named)
         _depth.inside = True
@@ -177,14 +219,15 @@ def _timed(operation, original):
         finally:
             _depth.inside = False
             _end(timing, completed, result)
-    call._pitwall = original
-    return call
+    return _marked(call, original)
 
 
-def _begin(operation, arguments, named):
+def _begin(operation: str, arguments: Tuple[Any, ...], named: Dict[str, Any]) -> Optional[_Timing]:
     """Returns the state for _end(), or None."""
     try:
-        recorder = _lifecycle.recorder
+        recorder = client.recorder
+        if recorder is None:
+            return None
         group = _group(arguments, named)
         name, size = _group_name(group), max(
             [_bytes(value) for value in (*arguments, *named.values())], default=0)
@@ -197,7 +240,7 @@ def _begin(operation, arguments, named):
         return None
 
 
-def _end(timing, completed, result):
+def _end(timing: Optional[_Timing], completed: bool, result: Any) -> None:
     if timing is None:
         return
     try:
@@ -221,11 +264,11 @@ def _end(timing, completed, result):
         swallow("watch_collectives")
 
 
-def _count(recorder, group, operation, size):
+def _count(recorder: Recorder, group: str, operation: str, size: int) -> Optional[int]:
     return _operations.of(recorder).begin(group, operation, size if operation in EQUAL else 0)
 
 
-def _device(arguments, named):
+def _device(arguments: Tuple[Any, ...], named: Dict[str, Any]) -> Any:
     """Returns the device of a call that returns before its work is complete. The host cannot time such a call. Returns None for host memory."""
     for value in (*arguments, *named.values()):
         if isinstance(value, (list, tuple)) and value:
@@ -235,17 +278,18 @@ def _device(arguments, named):
     return None
 
 
-def _record_values(recorder, name, operation, size, seconds, group):
+def _record_values(recorder: Recorder, name: str, operation: str, size: int, seconds: float, group: Any) -> None:
     mode = recorder.mode()
     recorder.record(_values(name, operation, size, seconds, group), mode, recorder.step_number(mode))
 
 
-def _record_late(recorder, name, operation, size, group, seconds, mode, number):
+def _record_late(recorder: Recorder, name: str, operation: str, size: int, group: Any, seconds: float, mode: str,
+                 number: Optional[int]) -> None:
     """Records the values of a collective in a step that has ended."""
     recorder.record(_values(name, operation, size, seconds, group), mode, number)
 
 
-def _values(name, operation, size, seconds, group):
+def _values(name: str, operation: str, size: int, seconds: float, group: Any) -> Values:
     bucket = next((label for most, label in SIZES if size <= most), "more")
     labels = _labels.get((name, operation, bucket))
     if labels is None:
@@ -259,7 +303,7 @@ def _values(name, operation, size, seconds, group):
     return values
 
 
-def _bus_factor(operation, ranks):
+def _bus_factor(operation: str, ranks: int) -> float:
     """Returns the bus factor as defined by nccl-tests: the bytes that a link carries per byte of the whole message."""
     if operation.startswith("all_reduce"):
         return 2 * (ranks - 1) / ranks
@@ -268,14 +312,14 @@ def _bus_factor(operation, ranks):
     return 1.0
 
 
-def _group(arguments, named):
+def _group(arguments: Tuple[Any, ...], named: Dict[str, Any]) -> Any:
     group = named.get("group")
     if group is None:
         group = next((value for value in arguments if isinstance(value, distributed.ProcessGroup)), None)
     return group
 
 
-def _group_name(group):
+def _group_name(group: Any) -> str:
     """Returns a group name that is the same on all ranks of the group."""
     world = distributed.distributed_c10d
     if group is None or group is distributed.group.WORLD:
@@ -287,15 +331,15 @@ def _group_name(group):
         return str(getattr(group, "group_name", "") or "other")[:64]
 
 
-def _bytes(value):
+def _bytes(value: Any) -> int:
     if isinstance(value, torch.Tensor):
-        return value.numel() * value.element_size()
+        return int(value.numel() * value.element_size())
     if isinstance(value, (list, tuple)):
         return sum(_bytes(part) for part in value)
     return 0
 
 
-def _hook_buckets(ddp):
+def _hook_buckets(ddp: Any) -> None:
     """Registers a hook for each gradient bucket. The hook computes the mean over the ranks, as DDP does without a hook, and measures the time. If
     the gradients are in host memory, the rank counts as waiting once the last bucket is launched, because its own computation is finished."""
     group = ddp.process_group
@@ -303,37 +347,36 @@ def _hook_buckets(ddp):
     ranks = distributed.get_world_size(group)
     name = _group_name(group)
 
-    def reduce_bucket(_, bucket):
-        recorder = _lifecycle.recorder
+    def reduce_bucket(bucket: Any) -> Any:
+        recorder = client.recorder
         buffer = bucket.buffer()
         begin = _started(recorder, name, buffer)
         buffer.div_(ranks)
         wait.launched(recorder, bucket, buffer)
-        original = _originals.get("all_reduce", distributed.all_reduce)
-        future = original(buffer, group=group, async_op=True).get_future()
+        future = _functions.original("all_reduce")(buffer, group=group, async_op=True).get_future()
 
-        def done(finished):
+        def done(finished: Any) -> Any:
             result = finished.value()[0]
             wait.finished()
-            if begin is not None:
+            if recorder is not None and begin is not None:
                 try:
                     _record_values(recorder, name, "all_reduce", _bytes(buffer), (recorder.now() - begin) / 1e9, group)
                 except Exception:
                     swallow("watch_collectives")
             return result
         return future.then(done)
-    ddp.register_comm_hook(None, reduce_bucket)
+    ddp.register_comm_hook(None, lambda _, bucket: reduce_bucket(bucket))  # DDP rejects a hook with other annotations than its own
 
 
 class _BucketWait:
     """Phase "collective", from the launch of the last bucket to the completion of all buckets."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._lock = threading.Lock()
         self._under_way = 0
-        self._begun = None  # recorder, phase, phases of the training thread
+        self._begun: Optional[Tuple[Recorder, Phase, List[Phase]]] = None  # with the phases of the training thread
 
-    def launched(self, recorder, bucket, buffer):
+    def launched(self, recorder: Optional[Recorder], bucket: Any, buffer: torch.Tensor) -> None:
         try:
             with self._lock:
                 self._under_way += 1
@@ -343,7 +386,7 @@ class _BucketWait:
         except Exception:
             swallow("watch_collectives")
 
-    def finished(self):
+    def finished(self) -> None:
         """Ends the phase after the last bucket. Called by a thread of the process group."""
         try:
             with self._lock:
@@ -359,7 +402,7 @@ class _BucketWait:
             swallow("watch_collectives")
 
 
-def _started(recorder, name, buffer):
+def _started(recorder: Optional[Recorder], name: str, buffer: torch.Tensor) -> Optional[int]:
     try:
         if recorder is not None:
             _count(recorder, name, "all_reduce", _bytes(buffer))

@@ -1,5 +1,8 @@
 """Norm of all gradients of a model, computed at the end of its backward pass."""
+from __future__ import annotations
+
 import math
+from typing import Any, Callable, List, Sequence, Union
 
 import torch
 
@@ -9,18 +12,19 @@ _FEW_NORMS = 64  # up to this number, Python adds the squares faster than PyTorc
 _LISTING = ("parameters", "named_parameters", "_named_members", "named_modules")
 
 
-def lister(model):
+def lister(model: torch.nn.Module) -> Callable[[torch.nn.Module], List[torch.Tensor]]:
     """Returns a function that lists the gradients of the model's parameters."""
-    def usual(module, names):
+    def usual(module: torch.nn.Module, names: Sequence[str]) -> bool:
         return all(getattr(type(module), name, None) is getattr(torch.nn.Module, name, None) for name in names)
 
     # Classes with their own method for listing parameters, such as FSDP, are queried through that method.
     if native and usual(model, _LISTING) and all(usual(module, ("named_modules",)) for module in model.modules()):
-        return native.gradients
+        gradients: Callable[[torch.nn.Module], List[torch.Tensor]] = native.gradients
+        return gradients
     return lambda model: [p.grad for p in model.parameters() if p.grad is not None]
 
 
-def norm_of(gradients, scale):
+def norm_of(gradients: List[torch.Tensor], scale: Any) -> Union[None, float, torch.Tensor]:
     """Returns the norm of the gradients, divided by `scale` unless that is None.
 
     The result is a float, or a tensor with one element on the gradients' device. Returns None if no gradient has a norm.

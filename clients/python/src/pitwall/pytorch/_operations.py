@@ -3,7 +3,12 @@
 A group's count serves as a sequence number, because the same collective has the same number on all ranks. In the training thread, counting costs only
 a dictionary lookup. The sender's thread reports the counts as series.
 """
+from __future__ import annotations
+
 import threading
+from typing import Dict, Optional, Tuple
+
+from ..recording._recorder import Recorder, SetState
 
 MAX_GROUPS = 256
 MAX_OPERATIONS = 32  # maximum number of reported operation types per group
@@ -11,9 +16,9 @@ MAX_OPERATIONS = 32  # maximum number of reported operation types per group
 _lock = threading.Lock()
 
 
-def of(recorder):
+def of(recorder: Recorder) -> Operations:
     """Returns the recorder's Operations, creating them at the first collective."""
-    operations = recorder.operations
+    operations: Optional[Operations] = recorder.operations
     if operations is None:
         with _lock:
             operations = recorder.operations
@@ -26,20 +31,20 @@ def of(recorder):
 class _Group:
     __slots__ = ("begun", "completed", "size", "newest", "reported")
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.begun = 0
-        self.completed = None  # number of the last collective known to have completed, or None
+        self.completed: Optional[int] = None  # number of the last collective known to have completed, or None
         self.size = 0
-        self.newest = {}       # operation -> number of its latest collective
-        self.reported = (-1, None)
+        self.newest: Dict[str, int] = {}  # operation -> number of its latest collective
+        self.reported: Tuple[int, Optional[int]] = (-1, None)
 
 
 class Operations:
-    def __init__(self):
+    def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._groups = {}
+        self._groups: Dict[str, _Group] = {}
 
-    def begin(self, group, operation, size):
+    def begin(self, group: str, operation: str, size: int) -> Optional[int]:
         """Counts a collective and returns its number in the group. size: bytes that every rank must pass, or 0 if the sizes may differ."""
         with self._lock:
             known = self._groups.get(group)
@@ -53,14 +58,14 @@ class Operations:
                 known.newest[operation] = known.begun
             return known.begun
 
-    def complete(self, group, number):
+    def complete(self, group: str, number: Optional[int]) -> None:
         """Marks a collective, and therefore all earlier collectives of its group, as completed."""
         with self._lock:
             known = self._groups.get(group)
             if known is not None and number is not None and (known.completed is None or number > known.completed):
                 known.completed = number
 
-    def report(self, set_state):
+    def report(self, set_state: SetState) -> None:
         """Passes the changes since the last call to set_state(metric, labels, number)."""
         with self._lock:
             for name, group in self._groups.items():

@@ -5,15 +5,17 @@ pass cannot be observed otherwise (_backward.py). Inner modules are hooked only 
 have no overhead. A hook never returns a value and therefore never changes a tensor. It catches every Exception and does not keep a tensor beyond its
 call. In a copy or a pickle of the model, the hooks do nothing and do not require pitwall.
 """
-import contextlib
+from __future__ import annotations
+
 import weakref
-from collections import OrderedDict, namedtuple
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 import torch
 
-from .. import _lifecycle
+from .._client import client
 from .._guard import swallow, debug_once
-from ..recording._recorder import native
+from ..recording._recorder import Recorder, native
 from ..stats import _samples, _statistics
 from ..stats._collections import (BLOCK_INPUT, BLOCK_OUTPUT, GRADIENT, INPUT, LOSS, MODEL_INPUT, NEVER, OPTIMIZER, OUTPUT,
                                   PARAMETER, Collection, Schedule)
@@ -21,58 +23,36 @@ from ..stats._own_time import OwnTime
 from . import _backward, _collectives
 from ._grad_scaler import Scaling
 from ._gradient_norm import lister, norm_of
+from ._hook import Hook
 from ._optimizer_hooks import hook_step, unwrapped
+from ._options import Options
 from ._torch_models import add_memory, loss_in, tensors, unwrap
 from ._torch_step import Loop
 
-Options = namedtuple("Options", "every steps scaler grad_norm_every inputs labels batch_axis collectives history_bytes")
+_Plan = Tuple[torch.nn.Module, str, int, bool]  # module, prefix of its tensors' names, kind, whether they are inputs
 
 LATE_STEPS = 2    # maximum delay, in steps, of numbers from a GPU
 FACTS_EVERY = 10  # interval in steps between reads of the inputs
 _OURS = -1        # key of our hook in a tensor's table; PyTorch's own keys start at 0
 _PROBED = 4       # maximum number of a module's tensors that a pattern can match by number
 
-_compiler = getattr(torch, "compiler", None)
-_flagged = hasattr(_compiler, "_is_compiling_flag") and hasattr(_compiler, "is_dynamo_compiling")  # torch.export sets the flag
-_tracing = _compiler.is_dynamo_compiling if _flagged else getattr(_compiler, "is_compiling", None) or (lambda: False)
 _when_done = torch.autograd.Variable._execution_engine.queue_callback  # registers a function for the end of this backward pass
-_capturing = None                       # returns whether a CUDA graph is being captured; set for models on a GPU
-_watched = weakref.WeakKeyDictionary()  # model -> weak reference to its Watch, which its hooks keep alive
+# Model -> weak reference to its Watch, which its hooks keep alive.
+_watched: weakref.WeakKeyDictionary[Any, weakref.ref[Watch]] = weakref.WeakKeyDictionary()
 
 
-class Hook:
-    """Bound method used as a hook. Dynamo traces hooks, but treats this one as empty."""
-
-    def __init__(self, function):
-        self._function = function
-
-    def __call__(self, *arguments):
-        if _tracing() or (_flagged and _compiler._is_compiling_flag):
-            return None
-        try:
-            if _capturing is not None and _capturing():
-                return None  # a captured graph is replayed without the hook, and the hook must not wait
-            self._function(*arguments)
-        except Exception:
-            swallow("a hook")
-        return None
-
-    def __reduce__(self):
-        # In copies and pickles, the hook becomes a standard-library function that accepts any argument and does nothing.
-        return getattr, (contextlib.nullcontext(), "__exit__")
-
-
-def watch(model, optimizer, loss, collections, options):
+def watch(model: Any, optimizer: Any, loss: Any, collections: Optional[Iterable[Collection]], options: Options) -> Watch:
     if not isinstance(model, torch.nn.Module):
         raise TypeError("model must be a torch.nn.Module (got a %s)" % type(model).__name__)
-    before = _watched.get(model, lambda: None)()
+    known = _watched.get(model)
+    before = known() if known is not None else None
     if before is not None:
         before.close()
     optimizers = [] if optimizer is None else list(optimizer) if isinstance(optimizer, (list, tuple)) else [optimizer]
     chosen = Collection.defaults(options.every) if collections is None else list(collections)
     watched = Watch(model, [unwrapped(each) for each in optimizers], loss, chosen, options)
     _watched[model] = weakref.ref(watched)
-    _lifecycle.begin_model(unwrap(model)[0])
+    client.begin_model(unwrap(model)[0])
     return watched
 
 
@@ -80,37 +60,43 @@ if native:
     native.set_tensor_type(torch.Tensor)
 
 
-class Watch(native.WatchState if native else object):
+if TYPE_CHECKING:
+    _WatchState = object
+else:
+    _WatchState = native.WatchState if native else object
+
+
+class Watch(_WatchState):
     """Handle returned by watch(). loss: the function to call instead of a loss function passed to watch().
 
     The C module implements the common case of each hook under the hook's name without the underscore. In all other cases, it calls the method here.
     """
 
-    def __init__(self, model, optimizers, loss, collections, options):
+    def __init__(self, model: torch.nn.Module, optimizers: List[Any], loss: Any, collections: List[Collection], options: Options) -> None:
         self._options = options
         self._collections = collections
         self._loop = Loop(options.steps is not False)
         self._statistics = _statistics.Statistics(options.history_bytes)
         self._model, self._compiled, self._distributed = unwrap(model)
-        self._matches = {}     # (kind, tensor's name) -> collections
-        self._plans = {}       # collections -> modules to hook
-        self._looks = {}       # (point, mode) -> [step of the last check, the next step at which a collection is due]
-        self._due_there = ()   # collections due at the optimizer's step
-        self._attached = []
-        self._calls = {}       # module's name prefix -> number of its tensors seen in this pass
+        self._matches: Dict[Tuple[int, str], List[Collection]] = {}  # (kind, tensor's name) -> collections
+        self._plans: Dict[Tuple[int, ...], List[_Plan]] = {}  # collections -> modules to hook
+        self._looks: Dict[Tuple[str, str], List[int]] = {}  # (point, mode) -> [step of the last check, the next step with a due collection]
+        self._due_there: Sequence[Collection] = ()  # due at the optimizer's step
+        self._attached: List[Any] = []
+        self._calls: Dict[str, int] = {}  # module's name prefix -> number of its tensors seen in this pass
         self._norm = Schedule(options.grad_norm_every)
         self._gradients = lister(self._model)
         self._facts = Schedule(FACTS_EVERY)
-        self._norm_step, self._norms = None, bool(self._norm.every)
+        self._norm_step: Optional[int] = None
+        self._norms = bool(self._norm.every)
         self._norm_known = False
         self._samples = 0
         self._gpu = next((p.device for p in model.parameters() if p.is_cuda), None)
         if self._gpu is not None:
-            global _capturing
-            _capturing = torch.cuda.is_current_stream_capturing
+            Hook.capturing = staticmethod(torch.cuda.is_current_stream_capturing)
             self._gpu_bytes = torch.cuda.get_device_properties(self._gpu).total_memory
-        self._known_recorder = None
-        self._removers = []
+        self._known_recorder: Optional[Recorder] = None
+        self._removers: List[Callable[[], object]] = []
         self._optimizer = optimizers[-1] if optimizers else None
         self._points = {point: [c for c in collections if c.kinds & frozenset(kinds)] for point, kinds in (
             ("forward", (INPUT, OUTPUT, BLOCK_INPUT, BLOCK_OUTPUT, MODEL_INPUT)), ("loss", (LOSS,)),
@@ -123,21 +109,24 @@ class Watch(native.WatchState if native else object):
         self._on_gpu = any(p.device.type != "cpu" for p in model.parameters())  # or a similar device with numbers that arrive late
         self._saves_forward, self._saves_loss, self._saves_optimizer = (
             bool(self._points[point]) for point in ("forward", "loss", "optimizer"))
-        self._lifecycle = vars(_lifecycle)
+        self._client = vars(client)  # the C module reads `recorder` from it
         self._on_backward, self._on_gradients = Hook(self._before_backward), Hook(self._gradients_ready)
         self._on_waiting = Hook(self._after_backward)
         self._backward_hook = (_OURS, self._on_backward),
-        self._passes, self._passes_over, self._missed = None, None, 0
+        self._passes: Optional[_backward.Passes] = None
+        self._passes_over: Any = None
+        self._missed = 0
         if not self._distributed:  # DDP's wait for the gradients of other ranks is only visible inside the pass
-            around = Hook(self._loop.before_backward), self._on_gradients
+            around: Tuple[Any, Any] = Hook(self._loop.before_backward), self._on_gradients
             if native and not self._on_gpu:  # without a GPU, graphs are not captured, and C code is not traced
-                around = self.before_backward, self.gradients_ready
+                usual: Any = self
+                around = usual.before_backward, usual.gradients_ready
             self._passes, self._passes_over = _backward.passes_of(self, *around)
         self._install(model, optimizers, loss)
-        _lifecycle.before_end.add(self)
+        client.before_end.add(self)
 
-    def _install(self, model, optimizers, loss):
-        usual = self if native else None
+    def _install(self, model: torch.nn.Module, optimizers: List[Any], loss: Any) -> None:
+        usual: Any = self if native else None  # has the hooks of the C module
         for optimizer in optimizers:
             before, after = self._before_optimizer, self._after_optimizer
             if usual:
@@ -158,7 +147,7 @@ class Watch(native.WatchState if native else object):
         if self._options.collectives and torch.distributed.is_available() and torch.distributed.is_initialized():
             self._removers.append(_collectives.watch(None).close)
 
-    def close(self):
+    def close(self) -> None:
         """Removes all hooks and sends the numbers computed so far."""
         removers, self._removers = self._removers, []
         try:
@@ -168,18 +157,18 @@ class Watch(native.WatchState if native else object):
             self._scaling.close()
             self._give_up_passes()
             self.flush()
-            _lifecycle.before_end.discard(self)
+            client.before_end.discard(self)
         except Exception:
             swallow("close")
 
-    def flush(self):
+    def flush(self) -> None:
         """Waits for the numbers that are still being transferred from a device, and records them."""
         self._statistics.receive(everything=True)
 
-    def _wrapped(self, function):
+    def _wrapped(self, function: Callable[..., Any]) -> Callable[..., Any]:
         seen = Hook(self._on_loss)
 
-        def loss(*arguments, **named):
+        def loss(*arguments: Any, **named: Any) -> Any:
             value = function(*arguments, **named)
             seen(value, getattr(function, "__name__", "loss"), arguments)
             return value
@@ -187,7 +176,7 @@ class Watch(native.WatchState if native else object):
 
     # Schedule.
 
-    def _due(self, point, mode, step):
+    def _due(self, point: str, mode: str, step: Optional[int]) -> Sequence[Collection]:
         """Returns the point's collections that are due at this step; empty if the step was already checked."""
         if step is None:
             return ()
@@ -200,7 +189,7 @@ class Watch(native.WatchState if native else object):
         self._looks[point, mode] = [step, min((s.next_after(step) for _, s in schedules), default=NEVER)]
         return [c for c, schedule in schedules if schedule.due(last, step)]
 
-    def _due_often(self, schedule, point, mode, step):
+    def _due_often(self, schedule: Schedule, point: str, mode: str, step: Optional[int]) -> bool:
         if step is None or not schedule.every:
             return False
         look = self._looks.get((point, mode))
@@ -211,7 +200,7 @@ class Watch(native.WatchState if native else object):
         self._looks[point, mode] = [step, schedule.next_after(step)]
         return schedule.due(last, step)
 
-    def _matching(self, collections, kind, name):
+    def _matching(self, collections: Sequence[Collection], kind: int, name: str) -> List[Collection]:
         matches = self._matches.get((kind, name))
         if matches is None:
             matches = [c for c in self._collections if c.matches(kind, name)]
@@ -221,16 +210,17 @@ class Watch(native.WatchState if native else object):
 
     # The forward pass.
 
-    def _before_forward(self, module, arguments, named=None):
+    def _before_forward(self, module: torch.nn.Module, arguments: Any, named: Any = None) -> None:
         if self._attached:
             self._detach()
         loop = self._loop
         if not loop.before_forward(module.training):
             return
-        if loop.recorder is not self._known_recorder:
-            self._known_recorder = loop.recorder
-            if self._gpu is not None:
-                loop.recorder.allow_late(LATE_STEPS)
+        recorder = loop.recorder
+        if recorder is not self._known_recorder:
+            self._known_recorder = recorder
+            if recorder is not None and self._gpu is not None:
+                recorder.allow_late(LATE_STEPS)
         inputs = (arguments, named)
         due = self._points["forward"] and self._due("forward", loop.mode, loop.step)
         if due:
@@ -246,16 +236,16 @@ class Watch(native.WatchState if native else object):
             if tensor is not None:
                 self._samples += tensor.shape[self._options.batch_axis]
         if self._options.inputs and self._due_often(self._facts, "inputs", loop.mode, loop.step):
-            log = {"images": _samples.images, "tokens": _samples.tokens}[self._options.inputs]
+            log: Any = {"images": _samples.images, "tokens": _samples.tokens}[self._options.inputs]
             tensor = next(tensors(inputs), None)
             if tensor is not None:
                 with self._own_time():
                     log(loop.recorder, tensor, mode=loop.mode, step=loop.step)
 
-    def _own_time(self):
+    def _own_time(self) -> OwnTime:
         return OwnTime(self._loop.recorder, self._loop.phases, self._loop.mode)
 
-    def _after_forward(self, module, _, output):
+    def _after_forward(self, module: torch.nn.Module, _: object, output: Any) -> None:
         if self._attached:
             self._detach()
         loop = self._loop
@@ -274,7 +264,7 @@ class Watch(native.WatchState if native else object):
             self._statistics.send(mode, step)
             self._statistics.receive(mode, None if step is None else step - LATE_STEPS + 1)
 
-    def _attach(self, due):
+    def _attach(self, due: Sequence[Collection]) -> None:
         key = tuple(id(c) for c in due)
         plan = self._plans.get(key)
         if plan is None:
@@ -284,11 +274,11 @@ class Watch(native.WatchState if native else object):
             register = module.register_forward_pre_hook if is_input else module.register_forward_hook
             self._attached.append(register(hook))
 
-    def _plan(self, due):
+    def _plan(self, due: Sequence[Collection]) -> Iterator[_Plan]:
         if self._compiled:
             debug_once("inputs and outputs of modules inside a compiled model are not read")
             return
-        compiled = ()
+        compiled: Tuple[str, ...] = ()
         for path, module in self._model.named_modules():
             if hasattr(module, "_orig_mod") or getattr(module, "_compiled_call_impl", None) is not None:
                 compiled += (path + "." if path else "",)
@@ -300,17 +290,17 @@ class Watch(native.WatchState if native else object):
                 if any(self._matching(due, kind, prefix + str(n)) for n in range(_PROBED)):
                     yield module, prefix, kind, is_input
 
-    def _detach(self):
+    def _detach(self) -> None:
         attached, self._attached = self._attached, []
         for handle in attached:
             handle.remove()
 
     # The loss, and the backward pass that starts at the loss.
 
-    def _after_loss(self, module, inputs, output):
+    def _after_loss(self, module: torch.nn.Module, inputs: Any, output: Any) -> None:
         self._on_loss(output, type(module).__name__, inputs)
 
-    def _on_loss(self, value, name, inputs):
+    def _on_loss(self, value: Any, name: str, inputs: Any) -> None:
         loop = self._loop
         if loop.recorder is None or not isinstance(value, torch.Tensor):
             return
@@ -334,7 +324,7 @@ class Watch(native.WatchState if native else object):
                 with self._own_time():
                     _samples.classification(loop.recorder, labels, predictions, mode=mode, step=step)
 
-    def _await_backward(self, tensor):
+    def _await_backward(self, tensor: torch.Tensor) -> None:
         if not tensor.requires_grad:
             return
         passes = self._passes
@@ -351,35 +341,35 @@ class Watch(native.WatchState if native else object):
         else:  # also for a PyTorch version without the table
             tensor.register_hook(self._on_backward)
 
-    def _give_up_passes(self):
+    def _give_up_passes(self) -> None:
         """Stops recognizing passes and switches to hooks."""
         if self._passes is not None:
             self._passes.close()
             self._passes = None
             self._passes_over()
 
-    def _miss_pass(self):
+    def _miss_pass(self) -> None:
         """Handles an optimizer step whose backward pass was not recognized. Switches back to the hook, permanently after MOST_MISSED such steps."""
         self._missed += 1
         if self._missed >= _backward.MOST_MISSED:
             self._give_up_passes()
-        else:
+        elif self._passes is not None:
             self._passes.state = _backward.PROVING
 
-    def _before_backward(self, _):
+    def _before_backward(self, _: object) -> None:
         if self._passes is not None:
             self._passes.prove(_backward.BY_NODE if self._missed else 0)  # if the first method missed a pass, the other method is used
         self._loop.before_backward()
         _when_done(self._on_waiting if self._distributed else self._on_gradients)
 
-    def _after_backward(self):
+    def _after_backward(self) -> None:
         # DDP's own callback waits for the reduced gradients and runs after this callback. The time between the two callbacks is this rank's wait for
         # its peers. On a GPU, the host does not wait there.
         if self._options.collectives:
             self._loop.before_wait(self._gpu)
         _when_done(self._on_gradients)
 
-    def _gradients_ready(self):
+    def _gradients_ready(self) -> None:
         loop = self._loop
         if self._distributed:
             loop.after_wait()
@@ -395,22 +385,24 @@ class Watch(native.WatchState if native else object):
                 if self._statistics.busy():
                     self._statistics.send(loop.mode, step)
 
-    def _measure_norm(self, mode, step, optimizer=None):
+    def _measure_norm(self, mode: str, step: Optional[int], optimizer: Any = None) -> None:
         """Records the gradient norm of the step, either immediately or when the norm has arrived from a device."""
         scale = self._scaling.scale()
         norm = norm_of(self._gradients(self._model), None if self._scaling.is_unscaled(optimizer) else scale)
         self._norm_known = norm is not None
         self._scaling.record_scale(self._statistics.add_number, step, scale)
+        recorder = client.recorder
         if type(norm) is float:
-            _lifecycle.recorder.record([("train_grad_norm", (), norm)], mode, step)
+            if recorder is not None:
+                recorder.record([("train_grad_norm", (), norm)], mode, step)
         elif self._norm_known:
             self._statistics.add_number("train_grad_norm", norm)
 
     # The optimizer.
 
-    def _before_optimizer(self, optimizer, *_):
+    def _before_optimizer(self, optimizer: Any, *_: object) -> None:
         loop = self._loop
-        recorder = _lifecycle.recorder
+        recorder = client.recorder
         if recorder is None:
             return
         if self._passes is not None and self._passes.missed():
@@ -425,16 +417,16 @@ class Watch(native.WatchState if native else object):
                     self._measure_norm(mode, step, optimizer)  # the backward pass was not observed
         loop.before_optimizer()
 
-    def _save_gradients(self, optimizer):
+    def _save_gradients(self, optimizer: Any) -> None:
         for name, parameter in self._parameters(optimizer) if self._due_there else ():
             if parameter.grad is not None:
                 name = "gradient/" + name
                 self._statistics.add(self._matching(self._due_there, GRADIENT, name), name, parameter.grad)
 
-    def _after_other(self, *_):
+    def _after_other(self, *_: object) -> None:
         self._loop.after_optimizer()
 
-    def _after_optimizer(self, optimizer, *_):
+    def _after_optimizer(self, optimizer: Any, *_: object) -> None:
         loop = self._loop
         loop.after_optimizer()
         if loop.recorder is None:
@@ -460,7 +452,7 @@ class Watch(native.WatchState if native else object):
         self._norm_known, self._norm_step = False, None
         loop.end_step()
 
-    def _after_skipped(self, optimizer):
+    def _after_skipped(self, optimizer: Any) -> None:
         """Handles a step that a GradScaler has skipped. The step ends the training step even though none of the optimizer's hooks has run."""
         if self._passes is not None and self._passes.missed():
             self._miss_pass()
@@ -468,7 +460,7 @@ class Watch(native.WatchState if native else object):
             self._scaling.count_skipped()
             self._after_optimizer(optimizer)
 
-    def _save_parameters(self, due, optimizer):
+    def _save_parameters(self, due: Sequence[Collection], optimizer: Any) -> None:
         for name, parameter in self._parameters(None):
             self._statistics.add(self._matching(due, PARAMETER, name), name, parameter)
             for variable, tensor in optimizer.state.get(parameter, {}).items():
@@ -476,7 +468,7 @@ class Watch(native.WatchState if native else object):
                     full = "optimizer/%s/%s" % (variable, name)
                     self._statistics.add(self._matching(due, OPTIMIZER, full), full, tensor)
 
-    def _parameters(self, optimizer):
+    def _parameters(self, optimizer: Any) -> Iterator[Tuple[str, Any]]:
         """Yields the model's (name, parameter) pairs. With an optimizer, yields only the parameters that the optimizer updates."""
         own = None if optimizer is None else {id(p) for group in optimizer.param_groups for p in group["params"]}
         for name, parameter in self._model.named_parameters():
@@ -487,10 +479,10 @@ class Watch(native.WatchState if native else object):
 class _Look:
     """Hook on an inner module, used for one forward pass."""
 
-    def __init__(self, watched, due, prefix, kind, is_input):
+    def __init__(self, watched: Watch, due: Sequence[Collection], prefix: str, kind: int, is_input: bool) -> None:
         self._watched, self._due, self._prefix, self._kind, self._is_input = watched, due, prefix, kind, is_input
 
-    def __call__(self, _, inputs, output=None):
+    def __call__(self, _: object, inputs: Any, output: Any = None) -> None:
         watched = self._watched
         with watched._own_time():
             for tensor in tensors(inputs if self._is_input else output):

@@ -1,10 +1,14 @@
 """Model wrappers, and the tensors in the inputs and outputs of modules."""
+from __future__ import annotations
+
+from typing import Any, Callable, Iterator, List, Optional, Tuple
+
 import torch
 
 MAX_TENSORS = 64  # maximum number of tensors per input or output
 
 
-def unwrap(model):
+def unwrap(model: Any) -> Tuple[torch.nn.Module, bool, bool]:
     """Returns (the user's module, whether it is compiled, whether DDP or a similar wrapper reduces its gradients)."""
     compiled = distributed = False
     while True:
@@ -17,11 +21,11 @@ def unwrap(model):
             return model, compiled or getattr(model, "_compiled_call_impl", None) is not None, distributed
 
 
-def tensors(value, depth=3):
+def tensors(value: Any, depth: int = 3) -> Iterator[torch.Tensor]:
     """Returns at most MAX_TENSORS tensors from an input or output of a module."""
-    found = []
+    found: List[torch.Tensor] = []
 
-    def walk(value, depth):
+    def walk(value: Any, depth: int) -> None:
         if isinstance(value, torch.Tensor):
             found.append(value)
         elif depth and isinstance(value, (tuple, list)):
@@ -34,12 +38,12 @@ def tensors(value, depth=3):
     return iter(found[:MAX_TENSORS])
 
 
-def loss_in(output):
+def loss_in(output: Any) -> Optional[torch.Tensor]:
     found = output.get("loss") if isinstance(output, dict) else getattr(output, "loss", None)
     return found if isinstance(found, torch.Tensor) and found.numel() == 1 else None
 
 
-def add_memory(add, device, limit):
+def add_memory(add: Callable[[str, Any], None], device: Any, limit: int) -> None:
     """Adds the memory statistics of a GPU. The peak is not reset afterwards, because scripts may read it too."""
     statistics = torch.cuda.memory_stats_as_nested_dict(device)
     allocated = statistics["allocated_bytes"]["all"]

@@ -3,10 +3,19 @@
 The collector receives the state with each Update and also as the series train_loop_open, which is 1 while a loop is open and 0 after the last loop
 has closed. Before the first loop, neither is sent.
 """
+from __future__ import annotations
+
 import sys
 import threading
 import time
 import weakref
+from types import CodeType, FrameType
+from typing import TYPE_CHECKING, Any, Callable, Optional
+
+from ._core import Begun, Phase
+
+if TYPE_CHECKING:
+    from ._recorder import Recorder
 
 METRIC = "train_loop_open"
 WAIT_S = 0.1         # maximum wait for the sender when the last loop closes
@@ -20,19 +29,19 @@ class OpenLoops:
     Threads: every method is thread-safe. A generator that the garbage collector closes may call a method while its own thread holds the lock.
     """
 
-    def __init__(self, recorder):
-        self.open = None       # None before the first loop
-        self.flush = None      # the sender's flush(), called with a timeout after the last loop has closed
+    def __init__(self, recorder: Recorder) -> None:
+        self.open: Optional[bool] = None  # None before the first loop
+        self.flush: Optional[Callable[[float], None]] = None  # the sender's flush(), called with a timeout after the last loop has closed
         self._recorder = recorder
         self._lock = threading.RLock()
-        self._loops = set()
+        self._loops: set[Loop] = set()
         self._polls = False
         self._began = time.monotonic()
         self._waited = 0.0
-        self._models = weakref.WeakSet()  # models that are or were watched
+        self._models: weakref.WeakSet[Any] = weakref.WeakSet()  # models that are or were watched
         self._has_model = False
 
-    def add(self, loop):
+    def add(self, loop: Loop) -> None:
         with self._lock:
             self._loops.add(loop)
             self._report(True)
@@ -40,7 +49,7 @@ class OpenLoops:
                 self._polls = True
                 self._recorder.add_states(self._close_left)
 
-    def remove(self, loop):
+    def remove(self, loop: Loop) -> None:
         with self._lock:
             if loop not in self._loops:
                 return
@@ -50,7 +59,7 @@ class OpenLoops:
             self._report(False)
         self._await_sender()
 
-    def begin_model(self, model):
+    def begin_model(self, model: object) -> None:
         """Reports that watch() was called for a model. If the model is new and the loop of another model has closed, a separate training run starts.
         Its steps start at 0, so that rules do not compare its losses with the previous model's losses."""
         with self._lock:
@@ -60,25 +69,25 @@ class OpenLoops:
         if restarts:
             self._recorder.restart_steps()
 
-    def end_step(self):
+    def end_step(self) -> None:
         """Ends a step outside a steps() loop. In this case, the script runs its own loop, and the client cannot observe its end."""
         if self.open is False:
             with self._lock:
                 self._report(True)
 
-    def _close_left(self, _):
+    def _close_left(self, _: object) -> None:
         """Closes each loop whose function has returned or raised without closing it. Called twice a second."""
         with self._lock:
             left = [loop for loop in self._loops if loop.is_left()]
         for loop in left:
             loop.close()
 
-    def _report(self, is_open):
+    def _report(self, is_open: bool) -> None:
         if self.open is not is_open:
             self.open = is_open
             self._recorder.set_state(METRIC, (), float(is_open), at_once=True)
 
-    def _await_sender(self):
+    def _await_sender(self) -> None:
         """Waits briefly until the sender has reported that no loop is open, because the script may now end its process without notice."""
         began = time.monotonic()
         allowed = FREE_WAIT_S + WAIT_SHARE * (began - self._began) - self._waited
@@ -94,19 +103,20 @@ class Loop:
     outermost function.
     """
 
-    def __init__(self, framework=None):
+    def __init__(self, framework: Optional[str] = None) -> None:
         self._framework = framework
-        self._recorder = None
-        self._phases = None    # phases of the thread that runs the loop
+        self._recorder: Optional[Recorder] = None
+        self._phases: list[Phase] = []  # phases of the thread that runs the loop
         self._depth = 0        # number of the thread's phases when the loop started
-        self._step = None      # running step, as in the phases
-        self._thread = self._code = None
+        self._step: Optional[Begun] = None  # running step, as in the phases
+        self._thread: Optional[int] = None
+        self._code: Optional[CodeType] = None
 
     @property
-    def may_be_left(self):
+    def may_be_left(self) -> bool:
         return self._code is not None
 
-    def enter(self, recorder, step=None):
+    def enter(self, recorder: Optional[Recorder], step: Optional[Begun] = None) -> None:
         """Opens the loop for a step. step: the return value of begin_step() for this step."""
         self._step = step[1] if type(step) is tuple else step
         if recorder is self._recorder:
@@ -120,16 +130,16 @@ class Loop:
                 self._thread, self._code = threading.get_ident(), _outermost_code(self._framework)
             recorder.loops.add(self)
 
-    def close(self):
+    def close(self) -> None:
         recorder, self._recorder = self._recorder, None
         if recorder is not None:
             self._end_phases(recorder)
             recorder.loops.remove(self)
 
-    def is_left(self):
+    def is_left(self) -> bool:
         return self.may_be_left and not _runs(self._thread, self._code)
 
-    def _end_phases(self, recorder):
+    def _end_phases(self, recorder: Recorder) -> None:
         """Ends the phases that hooks started in the last step, because after an exception no hook ends them."""
         for phase in list(self._phases[self._depth:]):
             if self.may_be_left or (self._step is not None and phase[3] is self._step):
@@ -137,9 +147,10 @@ class Loop:
                 return
 
 
-def _outermost_code(package):
+def _outermost_code(package: str) -> Optional[CodeType]:
     """Returns the code object of the package's outermost function on the calling thread's stack, or None if the package is not on the stack."""
-    found, frame = None, sys._getframe(1)
+    found = None
+    frame: Optional[FrameType] = sys._getframe(1)
     while frame is not None:
         if frame.f_globals.get("__name__", "").partition(".")[0] == package:
             found = frame.f_code
@@ -147,8 +158,8 @@ def _outermost_code(package):
     return found
 
 
-def _runs(thread, code):
-    frame = sys._current_frames().get(thread)
+def _runs(thread: Optional[int], code: Optional[CodeType]) -> bool:
+    frame = sys._current_frames().get(thread or 0)
     while frame is not None and frame.f_code is not code:
         frame = frame.f_back
     return frame is not None

@@ -5,7 +5,10 @@ A tensor's name identifies its kind. A parameter has its own name (`fc1.weight`)
 lowercase (`features.1.relu_output_0`), where n numbers the tensors across all calls in one forward pass. Inputs and outputs of the model do not have a path
 (`resnet_input_0`). A loss is named after the class of its module (`crossentropyloss_output_0`).
 """
+from __future__ import annotations
+
 import re
+from typing import Any, Dict, Iterable, List, Optional, Tuple, Union
 
 # Kinds of tensors. The BLOCK kinds belong to modules that contain other modules.
 PARAMETER, GRADIENT, OPTIMIZER, INPUT, OUTPUT, BLOCK_INPUT, BLOCK_OUTPUT, MODEL_INPUT, LOSS = range(9)
@@ -32,7 +35,7 @@ _SHAPE = ("min", "max", "mean", "variance", "std", "l2", "abs_mean", "abs_max")
 _DEFAULT = _SHAPE + _HEALTH
 
 # Each entry is name: (kinds of tensors, pattern, reductions). A collection with another name covers all kinds.
-BUILT_IN = {
+BUILT_IN: Dict[str, Tuple[Tuple[int, ...], str, Tuple[str, ...]]] = {
     "weights": ((PARAMETER,), r"^(?!.*bias)", _DEFAULT + tuple(sorted(CHANGES))),
     "biases": ((PARAMETER,), r"bias", _DEFAULT),
     "gradients": ((GRADIENT,), r"^gradient/", _DEFAULT + ("p5", "p95")),
@@ -56,13 +59,13 @@ MAX_BOUNDS = 64
 class Schedule:
     """Steps at which tensors are saved: start, start + every, … before end, and the explicit steps."""
 
-    def __init__(self, every=500, start=0, end=None, steps=None):
+    def __init__(self, every: int = 500, start: int = 0, end: Optional[int] = None, steps: Optional[Iterable[int]] = None) -> None:
         self.every = _whole("every", every, 0)
         self.start = _whole("start", start, 0)
         self.end = None if end is None else _whole("end", end, 0)
         self.steps = tuple(sorted(_whole("steps", step, 0) for step in steps or ()))
 
-    def due(self, last, step):
+    def due(self, last: Optional[int], step: int) -> bool:
         """Returns whether the range (last, step] contains a step to be saved. Checking the whole range ensures that no save is missed if a gradient
         exists only on every fourth step. If last is None, only `step` itself counts."""
         after = step - 1 if last is None or last > step else last
@@ -74,7 +77,7 @@ class Schedule:
         newest = until - (until - self.start) % self.every
         return newest > after
 
-    def next_after(self, step):
+    def next_after(self, step: int) -> int:
         """Returns the lowest step above the given one that is to be saved."""
         found = min((number for number in self.steps if number > step), default=NEVER)
         if self.every:
@@ -101,19 +104,22 @@ class Collection:
     Raises ValueError for an invalid argument.
     """
 
-    def __init__(self, name, include=None, *, every=500, start=0, end=None, steps=None, modes=None, reductions=None,
-                 unit_axis=1, bounds=HISTOGRAM_BOUNDS):
+    def __init__(self, name: str, include: Union[str, Iterable[str], None] = None, *, every: int = 500, start: int = 0,
+                 end: Optional[int] = None, steps: Optional[Iterable[int]] = None,
+                 modes: Union[str, Iterable[str], Dict[str, Dict[str, Any]], None] = None,
+                 reductions: Union[str, Iterable[str], None] = None, unit_axis: int = 1,
+                 bounds: Iterable[float] = HISTOGRAM_BOUNDS) -> None:
         self.name = str(name)
         kinds, pattern, usual = BUILT_IN.get(self.name, (ANY, None, _DEFAULT))
         if include is None and pattern is None:
             raise ValueError("collection %r is not built in; pass include=[patterns], or use %s" % (name, ", ".join(BUILT_IN)))
         self.kinds = frozenset(kinds)
         self.patterns = [_pattern(self.name, text) for text in
-                         ([pattern] if include is None else [include] if isinstance(include, str) else include)]
-        self._others = Schedule(every, start, end, steps)  # for modes that are not listed
-        self._modes = {}
+                         ([pattern or ""] if include is None else [include] if isinstance(include, str) else include)]
+        self._others: Optional[Schedule] = Schedule(every, start, end, steps)  # for modes that are not listed
+        self._modes: Dict[str, Optional[Schedule]] = {}
         if isinstance(modes, dict):
-            given = {"every": every, "start": start, "end": end, "steps": steps}
+            given: Dict[str, Any] = {"every": every, "start": start, "end": end, "steps": steps}
             self._modes = {mode: Schedule(**dict(given, **own)) for mode, own in modes.items()}
             self._others = self._modes.pop("global", self._others)
         elif modes is not None:
@@ -132,26 +138,26 @@ class Collection:
             raise ValueError("collection %r: bounds must be 1 to %d finite numbers" % (name, MAX_BOUNDS))
 
     @classmethod
-    def defaults(cls, every=500):
+    def defaults(cls, every: int = 500) -> List[Collection]:
         """Returns the collections that the shipped rules need."""
         return [cls(name, every=every) for name in DEFAULTS]
 
-    def schedule(self, mode):
+    def schedule(self, mode: str) -> Optional[Schedule]:
         """Returns the mode's Schedule, or None."""
         return self._modes.get(mode, self._others)
 
-    def matches(self, kind, name):
+    def matches(self, kind: int, name: str) -> bool:
         return kind in self.kinds and any(pattern.search(name) for pattern in self.patterns)
 
 
-def _whole(what, number, least):
+def _whole(what: str, number: Any, least: Optional[int]) -> int:
     if not isinstance(number, int) or isinstance(number, bool) or (least is not None and number < least):
         raise ValueError("%s must be a whole number%s (got %r)"
                          % (what, "" if least is None else " of at least %d" % least, number))
     return number
 
 
-def _pattern(name, text):
+def _pattern(name: str, text: str) -> re.Pattern[str]:
     try:
         return re.compile(text)
     except (re.error, TypeError) as error:

@@ -3,6 +3,13 @@
 Rules exclude this phase from a step's time, as they exclude checkpoint and eval. Therefore, the phase is not timed inside those phases or inside
 itself, where it would be excluded twice.
 """
+from __future__ import annotations
+
+from typing import Optional
+
+from ..recording._core import Phase
+from ..recording._recorder import Recorder
+
 PHASE = "pitwall"
 _LEFT_OUT = frozenset((PHASE, "checkpoint", "eval"))
 
@@ -12,11 +19,11 @@ class OwnTime:
 
     __slots__ = ("_recorder", "_phases", "_mode", "_begun")
 
-    def __init__(self, recorder, phases=None, mode=None):
+    def __init__(self, recorder: Optional[Recorder], phases: Optional[list[Phase]] = None, mode: Optional[str] = None) -> None:
         self._recorder, self._phases, self._mode = recorder, phases, mode
-        self._begun = None
+        self._begun: Optional[Phase] = None
 
-    def __enter__(self):
+    def __enter__(self) -> OwnTime:
         recorder = self._recorder
         if recorder is not None:
             phases = self._phases if self._phases is not None else recorder.thread_phases()
@@ -24,6 +31,6 @@ class OwnTime:
                 self._begun = recorder.begin_phase(PHASE, phases, self._mode)
         return self
 
-    def __exit__(self, *_):
-        if self._begun is not None:
+    def __exit__(self, *_: object) -> None:
+        if self._recorder is not None and self._begun is not None:
             self._recorder.end_phase(self._begun, True, self._phases)

@@ -4,9 +4,14 @@ All reductions are computed in float32 (float64 for float64 tensors), with as fe
 infinities follow IEEE arithmetic: the mean of a tensor with a NaN is NaN. Variances are population variances. Percentiles are computed from a sample
 of at most SAMPLE elements at a fixed stride, interpolated as in numpy.
 """
+from __future__ import annotations
+
 import math
+from typing import Any, Callable, Collection, List, Optional, Sequence, Tuple
 
 import torch
+
+Reduced = Tuple[str, Optional[Sequence[str]], Any]  # reduction, labels, numbers as a tensor
 
 SAMPLE = 10000
 # Bounds for the shares of units. In SageMaker Debugger, the inactivity threshold is 1% and the limit per layer is 50%.
@@ -23,7 +28,7 @@ class Unusable(ValueError):
     """Error for a value that cannot be reduced. The message describes the value, such as "a complex tensor"."""
 
 
-def usable(tensor):
+def usable(tensor: Any) -> torch.Tensor:
     """Returns the tensor detached from its graph, as floating-point numbers. Raises Unusable."""
     if not isinstance(tensor, torch.Tensor):
         raise Unusable("a %s" % type(tensor).__name__)
@@ -43,7 +48,8 @@ def usable(tensor):
     return tensor
 
 
-def reduce(tensor, wanted, bounds=(), limits=None, unit_axis=1):
+def reduce(tensor: torch.Tensor, wanted: Collection[str], bounds: Sequence[float] = (), limits: Optional[Tuple[float, float]] = None,
+           unit_axis: int = 1) -> List[Reduced]:
     """Returns [(reduction, labels, numbers)]. labels is None for a single number; otherwise it lists the `le` of each bucket.
 
     tensor: from usable().
@@ -54,7 +60,7 @@ def reduce(tensor, wanted, bounds=(), limits=None, unit_axis=1):
     count = flat.numel()
     found = []
 
-    def put(name, number, labels=None):
+    def put(name: str, number: torch.Tensor, labels: Optional[Sequence[str]] = None) -> None:
         if name in wanted:
             found.append((name, labels, number))
 
@@ -110,16 +116,18 @@ def reduce(tensor, wanted, bounds=(), limits=None, unit_axis=1):
     return found
 
 
-def change(tensor, before, wanted):
+def change(tensor: torch.Tensor, before: torch.Tensor, wanted: Collection[str]) -> List[Reduced]:
     """Like reduce(), but for the change since the previous saved step. before: the previous values, of the same shape."""
     before = usable(before.to(tensor.device, non_blocking=True)).to(tensor.dtype)
     difference = (tensor - before).abs_()
     count = tensor.numel()
-    found = []
-    for name, number in (("update_abs_mean", lambda: difference.mean()),
-                         ("update_l2", lambda: torch.linalg.vector_norm(difference)),
-                         ("previous_abs_mean", lambda: torch.linalg.vector_norm(before, 1) / count),
-                         ("previous_l2", lambda: torch.linalg.vector_norm(before))):
+    found: List[Reduced] = []
+    computed: Tuple[Tuple[str, Callable[[], Any]], ...] = (
+        ("update_abs_mean", lambda: difference.mean()),
+        ("update_l2", lambda: torch.linalg.vector_norm(difference)),
+        ("previous_abs_mean", lambda: torch.linalg.vector_norm(before, 1) / count),
+        ("previous_l2", lambda: torch.linalg.vector_norm(before)))
+    for name, number in computed:
         if name in wanted:
             found.append((name, None, number()))
     if "change_max" in wanted:
@@ -130,7 +138,7 @@ def change(tensor, before, wanted):
     return found
 
 
-def _put_health(flat, total, put):
+def _put_health(flat: torch.Tensor, total: Optional[torch.Tensor], put: Callable[[str, torch.Tensor], None]) -> None:
     if flat.device.type == "cpu":
         # On the CPU, reading a number does not block. If the sum of absolute values is finite, every term is finite.
         if math.isfinite(torch.linalg.vector_norm(flat, 1) if total is None else total):
@@ -142,16 +150,16 @@ def _put_health(flat, total, put):
     put("nonfinite_ratio", _ratio(count - torch.isfinite(flat).sum(), count))
 
 
-def _exact(device):
+def _exact(device: Any) -> Any:
     return torch.float32 if device.type == "mps" else torch.float64
 
 
-def _ratio(number, count):
+def _ratio(number: torch.Tensor, count: int) -> torch.Tensor:
     """Returns a ratio that is precise enough to represent one element in a billion."""
     return number.to(_exact(number.device)) / count
 
 
-def _units(state, axis):
+def _units(state: torch.Tensor, axis: int) -> torch.Tensor:
     """For each bound in SHARES, returns the number of units whose share of True values is at or below it, followed by the total number of units.
     state: a bool tensor."""
     if state.dim() < 2:
@@ -164,12 +172,12 @@ def _units(state, axis):
     return torch.cat((below, torch.full((1,), share.numel(), dtype=below.dtype, device=below.device)))
 
 
-def _cumulative(flat, bounds):
+def _cumulative(flat: torch.Tensor, bounds: Sequence[float]) -> torch.Tensor:
     """Returns the number of elements at or below each bound, followed by the total. NaN counts as above every bound."""
     edges = torch.tensor(bounds, dtype=flat.dtype, device=flat.device)
     place = torch.bucketize(flat, edges, out_int32=True)
     return torch.bincount(place, minlength=len(bounds) + 1).cumsum(0)
 
 
-def _le(bounds):
+def _le(bounds: Sequence[float]) -> Tuple[str, ...]:
     return tuple("%g" % bound for bound in bounds) + ("+Inf",)

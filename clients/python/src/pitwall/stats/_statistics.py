@@ -3,14 +3,20 @@
 Statistics of CPU tensors are recorded immediately. Results on other devices are copied to pinned memory after the work that produces them, and
 recorded when the copy has arrived, at most one step later. Training does not wait for its device.
 """
+from __future__ import annotations
+
 from collections import deque
+from typing import Any, Dict, Iterable, List, Optional, Set, Tuple, Union
 
 import torch
 
-from .. import _lifecycle
+from .._client import client
 from .._guard import swallow, debug_once
-from ._collections import CHANGES, REDUCTIONS
+from ..recording._core import Labels
+from ._collections import CHANGES, REDUCTIONS, Collection
 from ._reductions import SIGMOID_LIMITS, TANH_LIMITS, Unusable, change, reduce, usable
+
+Found = Tuple[str, Union[Labels, List[Labels]], Any]  # metric, labels or a list of them, tensor
 
 MAX_TENSORS = 4096  # maximum number of tensors per step; each tensor has dozens of series
 
@@ -18,12 +24,12 @@ MAX_TENSORS = 4096  # maximum number of tensors per step; each tensor has dozens
 class History:
     """CPU copies of tensors from the previous saved step, in their original dtype, up to a maximum number of bytes."""
 
-    def __init__(self, most_bytes):
+    def __init__(self, most_bytes: int) -> None:
         self._most_bytes = most_bytes
         self._bytes = 0
-        self._copies = {}
+        self._copies: Dict[Any, torch.Tensor] = {}
 
-    def exchange(self, key, tensor):
+    def exchange(self, key: Tuple[str, str], tensor: torch.Tensor) -> Optional[torch.Tensor]:
         """Stores a copy. Returns the previous copy, or None if there is no previous copy with this shape."""
         before = self._copies.get(key)
         if before is not None and (before.shape != tensor.shape or before.dtype != tensor.dtype):
@@ -47,15 +53,15 @@ class History:
 class Statistics:
     """Collects the numbers computed from one step's tensors until send() is called."""
 
-    def __init__(self, history_bytes):
+    def __init__(self, history_bytes: int) -> None:
         self._history = History(history_bytes)
-        self._labels = {}  # (collection, tensor, le) -> labels
-        self._found = []   # (metric, labels or a list of them, tensor)
-        self._ready = []   # (metric, labels, float)
-        self._seen = set()
-        self._under_way = deque()
+        self._labels: Dict[Tuple[str, str, Optional[str]], Labels] = {}  # (collection, tensor, le) -> labels
+        self._found: List[Found] = []
+        self._ready: List[Tuple[str, Labels, float]] = []
+        self._seen: Set[Tuple[str, str]] = set()
+        self._under_way: deque[Tuple[Any, List[Found], torch.Tensor, str, Optional[int]]] = deque()
 
-    def add(self, collections, kind_name, tensor):
+    def add(self, collections: Iterable[Collection], kind_name: str, tensor: Optional[torch.Tensor]) -> None:
         """Reduces a tensor for each of the collections, once per name. kind_name: the tensor's name."""
         fresh = [c for c in collections if (c.name, kind_name) not in self._seen]
         if not fresh or tensor is None:
@@ -74,7 +80,7 @@ class Statistics:
         except Exception:
             swallow("the reduction of a tensor")
 
-    def _add(self, collection, name, tensor, numbers):
+    def _add(self, collection: Collection, name: str, tensor: torch.Tensor, numbers: torch.Tensor) -> None:
         limits = TANH_LIMITS if "tanh" in name else SIGMOID_LIMITS if "sigmoid" in name else None
         wanted = collection.reductions
         found = reduce(numbers, wanted, collection.bounds, limits, collection.unit_axis)
@@ -88,27 +94,27 @@ class Statistics:
                       else [self._label(collection.name, name, le) for le in les])
             self._found.append((REDUCTIONS[reduction], labels, number))
 
-    def add_number(self, metric, number, labels=()):
+    def add_number(self, metric: str, number: Any, labels: Labels = ()) -> None:
         """Adds a single number: a float, or a tensor with one element."""
         if isinstance(number, torch.Tensor) and number.device.type != "cpu":
             self._found.append((metric, labels, number.detach().reshape(())))
         else:
             self._ready.append((metric, labels, float(number)))
 
-    def busy(self):
+    def busy(self) -> bool:
         """Returns whether any numbers still have to be sent or received."""
         return bool(self._found or self._ready or self._under_way or self._seen)
 
-    def send(self, mode, step):
+    def send(self, mode: str, step: Optional[int]) -> None:
         """Passes the collected numbers to the recorder as values of the step."""
         found, self._found = self._found, []
         ready, self._ready = self._ready, []
         self._seen.clear()
-        if ready and _lifecycle.recorder is not None:
-            _lifecycle.recorder.record(ready, mode, step)
+        if ready and client.recorder is not None:
+            client.recorder.record(ready, mode, step)
         if not found:
             return
-        pieces = {}
+        pieces: Dict[Any, List[Found]] = {}
         for entry in found:
             pieces.setdefault((entry[2].device, entry[2].dtype), []).append(entry)
         for (device, _), entries in pieces.items():
@@ -123,7 +129,7 @@ class Statistics:
             arrived.record(torch.cuda.current_stream(device))
             self._under_way.append((arrived, entries, landing, mode, step))
 
-    def receive(self, mode=None, before=None, everything=False):
+    def receive(self, mode: Optional[str] = None, before: Optional[int] = None, everything: bool = False) -> None:
         """Records the numbers that have arrived. Waits for the numbers of `mode` from steps below `before`, or for all numbers if `everything` is
         set."""
         while self._under_way:
@@ -136,7 +142,7 @@ class Statistics:
             self._under_way.popleft()
             _record(entries, landing, of_mode, step)
 
-    def _label(self, collection, tensor, le=None):
+    def _label(self, collection: str, tensor: str, le: Optional[str] = None) -> Labels:
         key = (collection, tensor, le)
         labels = self._labels.get(key)
         if labels is None:
@@ -147,15 +153,15 @@ class Statistics:
         return labels
 
 
-def _record(entries, numbers, mode, step):
-    recorder = _lifecycle.recorder
+def _record(entries: List[Found], numbers: torch.Tensor, mode: str, step: Optional[int]) -> None:
+    recorder = client.recorder
     if recorder is None:
         return
-    numbers = iter(numbers.tolist())
-    values = []
+    left = iter(numbers.tolist())
+    values: List[Tuple[str, Labels, float]] = []
     for metric, labels, _ in entries:
-        if type(labels) is list:
-            values.extend((metric, pairs, float(next(numbers))) for pairs in labels)
+        if isinstance(labels, list):
+            values.extend((metric, pairs, float(next(left))) for pairs in labels)
         else:
-            values.append((metric, labels, float(next(numbers))))
+            values.append((metric, labels, float(next(left))))
     recorder.record(values, mode, step)

@@ -1,5 +1,9 @@
 """Limits on waits for the collector."""
+from __future__ import annotations
+
+import threading
 import time
+from typing import Optional
 
 QUIET_S = 1.0  # maximum wait without progress
 MOST_S = 5.0   # maximum total wait: the delay of a process that exits
@@ -14,22 +18,22 @@ class Patience:
     Threads: the sender calls moved(); any thread may call left().
     """
 
-    def __init__(self, timeout=None):
+    def __init__(self, timeout: Optional[float] = None) -> None:
         now = time.monotonic()
         self._quiet = QUIET_S if timeout is None else 0.0
         self._until = now + (QUIET_S if timeout is None else timeout)
         self._latest = now + MOST_S if timeout is None else self._until
 
-    def moved(self):
+    def moved(self) -> None:
         """Records that the collector has read or sent data."""
         if self._quiet:
             self._until = min(self._latest, time.monotonic() + self._quiet)
 
-    def left(self):
+    def left(self) -> float:
         """Returns the remaining seconds, or a negative number after the end of the wait."""
         return self._until - time.monotonic()
 
-    def join(self, thread):
+    def join(self, thread: threading.Thread) -> None:
         """Waits until the thread has ended or the limit is reached."""
         while thread.is_alive() and self.left() > 0:
             thread.join(self.left())

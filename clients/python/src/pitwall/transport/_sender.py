@@ -11,6 +11,8 @@ decoded.
 Wall time is read once per boot. If the wall clock jumps forward, a new boot starts. If it jumps back, the client keeps its own time and reports the
 offset as a state (pitwall_clock_offset_seconds).
 """
+from __future__ import annotations
+
 import logging
 import os
 import select
@@ -19,11 +21,14 @@ import threading
 import time
 import uuid
 from collections import deque
+from typing import Any, Callable, Optional, Sequence
 
 from .. import _wire
 from .._guard import swallow
+from .._identity import Identity
 from ..capture import _capture, _stacks
-from ..recording._recorder import native
+from ..recording._core import Item
+from ..recording._recorder import Recorder, Taken, native
 from . import _clock_step
 from ._patience import Patience
 from ._unwritten import Unwritten
@@ -51,7 +56,7 @@ class Closed(Exception):
 
 
 class Sender:
-    def __init__(self, recorder, identity, paths):
+    def __init__(self, recorder: Recorder, identity: Identity, paths: Sequence[str]) -> None:
         self._recorder = recorder
         self._identity = identity
         self._paths = paths
@@ -59,29 +64,29 @@ class Sender:
         self._captures = _capture.Requests(identity)
         self._stop = threading.Event()
         self._wake = threading.Event()  # set when an Update must not wait for FLUSH_S
-        self._flushes = deque()  # events of flush(); each is set once an Update that was built after the call is written
-        self._farewell = ("",)   # arguments of the Goodbye
+        self._flushes: deque[threading.Event] = deque()  # events of flush(); each is set once an Update that was built after the call is written
+        self._farewell: tuple[Any, ...] = ("",)  # arguments of the Goodbye
         self._patience = Patience(0)  # limit on the wait of stop()
-        self._socket = None
+        self._socket: Any = None  # a socket, or None while disconnected
         self._unwritten = Unwritten()
         self._offset_reported = False
         self._clock_step = _clock_step.ClockStep()
         self._cut_off = b""      # complete frame of an Update until the socket has accepted all of it
         self._received = bytearray()
-        self._backlog = []       # items taken from the recorder but not yet in a frame
+        self._backlog: list[Item] = []  # items taken from the recorder but not yet in a frame
         self._connected_as = ""  # boot ID under which data was sent
-        self.welcome = None
+        self.welcome: Optional[_wire.Welcome] = None
         self._welcomed = False   # whether a Welcome arrived on this connection
-        self._asked = []         # (id, look) of unanswered captures
-        self._refusals = set()   # logged rejection reasons
+        self._asked: list[_wire.Request] = []  # (id, look) of unanswered captures
+        self._refusals: set[str] = set()  # logged rejection reasons
         self._new_boot()
         self._thread = threading.Thread(target=self._run, name="pitwall", daemon=True)
         recorder.loops.flush = self.flush
 
-    def start(self):
+    def start(self) -> None:
         self._thread.start()
 
-    def stop(self, reason, timeout, *farewell):
+    def stop(self, reason: str, timeout: Optional[float], *farewell: Any) -> None:
         """Sends the remaining data and a Goodbye, and waits for both, no longer than Patience(timeout) allows. farewell: additional arguments for
         _wire.goodbye()."""
         self._farewell = (reason, *farewell)
@@ -91,7 +96,7 @@ class Sender:
         if self._thread is not threading.current_thread():
             self._patience.join(self._thread)
 
-    def flush(self, timeout):
+    def flush(self, timeout: float) -> None:
         """Sends the data recorded before the call, and waits up to `timeout` seconds for it to be written to the socket. A no-op in the
         sender's own thread and without a collector."""
         if self._socket is None or self._thread is threading.current_thread():
@@ -102,21 +107,21 @@ class Sender:
         written.wait(timeout)
 
     @property
-    def rank(self):
+    def rank(self) -> int:
         return self._identity.rank
 
     @property
-    def connected(self):
+    def connected(self) -> bool:
         return self._socket is not None
 
-    def abandon(self):
+    def abandon(self) -> None:
         """Detaches a forked child. The sender thread does not exist in the child, and the connection belongs to the parent."""
         if self._socket is not None:
             self._socket.close()
 
     # Time base of a boot. Wall time is read once per boot, and all later times are monotonic.
 
-    def _new_boot(self, start=None):
+    def _new_boot(self, start: Optional[int] = None) -> None:
         """Starts a new boot.
 
         start: monotonic time in ns at which the boot starts; data recorded later belongs to it. Defaults to now. A collector rejects data that
@@ -129,13 +134,13 @@ class Sender:
         self._start_wall = self._base + self._start
         self._sequence = 0
         self._last_promise = 0
-        self._last_steps = {}
+        self._last_steps: dict[str, int] = {}
 
-    def _offset(self):
+    def _offset(self) -> int:
         """Returns the difference between wall time and the process's own time, in nanoseconds."""
         return time.time_ns() - (self._base + time.monotonic_ns())
 
-    def _watch_clock(self):
+    def _watch_clock(self) -> bool:
         """Returns whether a new boot must start because wall time jumped forward, or back by more than an hour. Reports a smaller backward jump as a
         state. A large step counts only after it has persisted."""
         offset = self._offset()
@@ -152,7 +157,7 @@ class Sender:
 
     # Sender thread.
 
-    def _run(self):
+    def _run(self) -> None:
         try:
             pause = BACKOFF_S[0]
             while True:
@@ -186,7 +191,7 @@ class Sender:
                 logger.warning("pitwall: rank %d: %d spans or values may be lost because the collector has not confirmed them",
                                self._identity.rank, lost)
 
-    def _connect(self):
+    def _connect(self) -> bool:
         for path in self._paths:
             connection = None
             try:
@@ -206,12 +211,12 @@ class Sender:
             return True
         return False
 
-    def _disconnect(self):
+    def _disconnect(self) -> None:
         if self._socket is not None:
             self._socket.close()
             self._socket = None
 
-    def _serve(self):
+    def _serve(self) -> None:
         """Serves one connection: sends Hello, and then Updates until the connection is lost or stop() is called."""
         if self._connected_as != self._boot_id and abs(self._offset()) > CLOCK_DRIFT_NS:
             self._new_boot(self._start)  # the clock was set while disconnected, and no data was sent under this boot ID yet
@@ -248,7 +253,7 @@ class Sender:
             self._wake.wait(FLUSH_S)
             self._wake.clear()
 
-    def _answer_captures(self):
+    def _answer_captures(self) -> None:
         asked, self._asked = self._asked, []
         for request in asked:
             try:
@@ -258,13 +263,14 @@ class Sender:
                 continue
             self._write(_wire.frame(body))
 
-    def _send_again(self):
+    def _send_again(self) -> None:
         """Resends the data of the previous connection that the collector has not received."""
         self._await(lambda: self._welcomed, Patience(STALL_S).left)
         if not self._welcomed:
             raise Closed("the collector did not send a Welcome")
-        if self.welcome.get("sends_written"):
-            frames, lost = self._unwritten.after(self.welcome.get("received", 0))
+        welcome = self.welcome or {}
+        if welcome.get("sends_written"):
+            frames, lost = self._unwritten.after(welcome.get("received", 0))
             self._lose(lost)
         else:
             self._unwritten.forget()
@@ -275,12 +281,12 @@ class Sender:
             self._read()
         self._cut_off = b""
 
-    def _lose(self, count):
+    def _lose(self, count: int) -> None:
         if count:
             logger.warning("pitwall: rank %d: %d spans and values are lost because the collector does not have them and the client "
                            "no longer keeps them", self._identity.rank, count)
 
-    def _await(self, condition, timeout):
+    def _await(self, condition: Callable[[], bool], timeout: Callable[[], float]) -> None:
         """Reads until the condition holds or timeout() returns zero or less. Raises Closed as _read() does."""
         poll = select.poll()
         poll.register(self._socket, select.POLLIN)
@@ -291,7 +297,7 @@ class Sender:
                 return
             poll.poll(min(left, 0.05) * 1000)
 
-    def _send_updates(self):
+    def _send_updates(self) -> None:
         """Sends the queue as one Update, or as several Updates if the queue is long."""
         flushes = len(self._flushes)
         loop_open = self._recorder.loops.open
@@ -302,7 +308,7 @@ class Sender:
             first = False
             chunk, rest = self._backlog[:CHUNK], self._backlog[CHUNK:]
             self._cut_off = _wire.frame(self._update(taken, chunk, rest, loop_open))
-            if not self._welcomed or self.welcome.get("sends_written"):
+            if not self._welcomed or (self.welcome or {}).get("sends_written"):
                 self._unwritten.add(self._sequence, self._cut_off, len(chunk))
             self._backlog = rest  # the chunk is now part of the frame
             self._recorder.release(len(chunk))
@@ -311,7 +317,7 @@ class Sender:
         for _ in range(flushes):
             self._flushes.popleft().set()
 
-    def _update(self, taken, chunk, rest, loop_open=None):
+    def _update(self, taken: Taken, chunk: list[Item], rest: list[Item], loop_open: Optional[bool] = None) -> bytes:
         # A promise must also hold for the items left for later Updates.
         complete_until = min([taken.complete_until] + [item.end - 1 for item in rest])
         steps = dict(taken.steps)
@@ -330,7 +336,7 @@ class Sender:
             self._sequence, [native.encode(chunk, self._base)] if native else [self._encode(item) for item in chunk], self._last_promise, sorted(steps.items()),
             taken.dropped + self._unwritten.lost, phase, since + self._base if since else 0, step_plus_one, mode, loop_open)
 
-    def _encode(self, item):
+    def _encode(self, item: Item) -> bytes:
         kind, name, start, end, step_plus_one, mode, number, labels = item
         try:
             if kind:
@@ -342,7 +348,7 @@ class Sender:
 
     # Socket functions. No call blocks for long.
 
-    def _write(self, frame):
+    def _write(self, frame: bytes) -> None:
         """Sends one whole frame, or raises Closed."""
         rest = memoryview(frame)
         deadline = time.monotonic() + STALL_S
@@ -360,7 +366,7 @@ class Sender:
                 poll.register(self._socket, select.POLLOUT)
                 poll.poll(100)
 
-    def _log_rejection(self, reason, message):
+    def _log_rejection(self, reason: str, message: str) -> None:
         """Logs the collector's reason for rejecting this process, once per reason. The client retries at growing intervals."""
         self._welcomed = False
         if reason in self._refusals or len(self._refusals) >= MAX_REFUSALS:
@@ -369,14 +375,14 @@ class Sender:
         logger.warning("pitwall: the collector at %s rejects this process (%s): %s; training continues without monitoring",
                        self._path, reason, message)
 
-    def _read_remaining(self):
+    def _read_remaining(self) -> None:
         """Reads the data that arrived before the connection broke, because the collector may have sent its reason for closing."""
         try:
             self._read()
         except (Closed, OSError):
             pass
 
-    def _close_gently(self):
+    def _close_gently(self) -> None:
         """Waits briefly until the collector has read all data and closed the connection. The collector may not have sent its Welcome yet, and the
         connection must not break before the collector has read the data."""
         self._socket.shutdown(socket.SHUT_WR)
@@ -387,7 +393,7 @@ class Sender:
             poll.poll(50)
             self._read()  # raises Closed at the end of the stream
 
-    def _read(self):
+    def _read(self) -> None:
         """Reads the available messages from the collector. Raises Closed at the end of the stream."""
         ended = False
         while True:
@@ -431,9 +437,9 @@ class Sender:
             raise Closed("closed by the collector")
 
 
-def _lowest_steps_in_python(items):
+def _lowest_steps_in_python(items: list[Item]) -> dict[str, int]:
     """Returns {mode: lowest step}, ignoring items that do not belong to a step."""
-    lowest = {}
+    lowest: dict[str, int] = {}
     for item in items:
         step = item.step_plus_one - 1
         if step >= 0 and step < lowest.get(item.mode, step + 1):
