@@ -39,7 +39,7 @@ def contents(binary, work):
     yield NAME + "/__init__.py", LAUNCHER.encode(), False
     for folder, _, names in sorted(os.walk(os.path.join(CLIENT, "pitwall"))):
         for name in sorted(names):
-            if name.endswith((".py", ".pyi")) or name == "py.typed":
+            if name.endswith(".py") or name == "py.typed":
                 path = os.path.join(folder, name)
                 with open(path, "rb") as file:
                     yield os.path.relpath(path, CLIENT), file.read(), False

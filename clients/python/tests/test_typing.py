@@ -1,8 +1,8 @@
-"""Tests for the types of the public functions. mypy --strict must accept the stub and a valid program, and reject an invalid program. The stub must
-list every function. Uses $PITWALL_MYPY, an interpreter with mypy (tests/stages/python.sh installs one), or else this interpreter."""
-import ast
+"""Tests for the annotations. mypy --strict must accept the package and a typed program, and must reject each wrong line. Uses $PITWALL_MYPY, an
+interpreter with mypy (tests/stages/python.sh installs one), or else this interpreter."""
 import inspect
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -13,11 +13,13 @@ import support
 import pitwall
 
 PYTHON = os.environ.get("PITWALL_MYPY") or sys.executable
-STUB = os.path.join(support.SOURCES, "pitwall", "__init__.pyi")
+PROJECT = os.path.dirname(support.TESTS)
+PACKAGE = os.path.join(PROJECT, "src", "pitwall")
 
 RIGHT = """
 from typing import List
 import pitwall
+import pitwall.history
 
 def train(batches: List[float]) -> float:
     pitwall.init(job="typed", rank=0, labels={"team": "a"}, config={"lr": 0.1})
@@ -32,6 +34,10 @@ def train(batches: List[float]) -> float:
     pitwall.profile([5], tools=("torch", "python"))
     handle = pitwall.watch(None, collections=[*pitwall.Collection.defaults(every=5), pitwall.Collection("mine", include="x")])
     handle.close()
+    pitwall.watch_collectives().close()
+    history = pitwall.history.History("http://127.0.0.1:1", timeout=1)
+    first: str = history.series("typed", "train_loss")[0].metric
+    print(first, pitwall.info().get("node", ""), len(pitwall.steps(batches)))
     pitwall.finish("failed", timeout=0.5)
     return total
 
@@ -42,32 +48,9 @@ def load(name: str) -> int:
 size: int = load("x")
 """
 WRONG = ("pitwall.init(rank='zero')", "pitwall.profile(tools=3)", "pitwall.phase()", "pitwall.step(number='one')",
-         "pitwall.nothing()", "pitwall.Collection(3)", "pitwall.info().job")
-
-
-def _of_stub(node):
-    """Returns [(name, kind, default)]. A default of `...` matches any default."""
-    arguments = node.args
-    defaults = [None] * (len(arguments.args) - len(arguments.defaults)) + list(arguments.defaults)
-    rows = [(a.arg, "positional", d) for a, d in zip(arguments.args, defaults)]
-    rows += [(a.arg, "keyword", d) for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults)]
-    rows += [(arguments.kwarg.arg, "rest", None)] if arguments.kwarg else []
-    return [(name, kind, "-" if default is None else _Any if isinstance(default.value, type(...)) else default.value)
-            for name, kind, default in rows]
-
-
-class _Anything:
-    def __eq__(self, other):
-        return other != "-"
-
-
-_Any = _Anything()
-
-
-def _of_function(function):
-    kinds = {inspect.Parameter.POSITIONAL_OR_KEYWORD: "positional", inspect.Parameter.KEYWORD_ONLY: "keyword",
-             inspect.Parameter.VAR_KEYWORD: "rest"}
-    return [(p.name, kinds[p.kind], "-" if p.default is p.empty else p.default) for p in inspect.signature(function).parameters.values()]
+         "pitwall.nothing()", "pitwall.Collection(3)", "pitwall.info().job", "pitwall.log(3)", "pitwall.steps(3)",
+         "[name + 1 for name in pitwall.steps(['a'])]", "pitwall.phase('load')(len)(3)", "pitwall.watch(None).open()",
+         "pitwall.history.History(3)", "pitwall.history.Series({}, 'gauge').values.append('a')")
 
 
 def _mypy_is_there():
@@ -77,45 +60,50 @@ def _mypy_is_there():
         return False
 
 
-class StubTest(unittest.TestCase):
-    def test_stub_has_every_public_function(self):
-        with open(STUB, encoding="utf-8") as file:
-            text = file.read()
-        for name in pitwall.__all__:
-            self.assertRegex(text, r"(?m)^(def|class) %s\b|^%s: " % (name, name))
-        self.assertTrue(os.path.exists(os.path.join(support.SOURCES, "pitwall", "py.typed")))
+def _files(ending):
+    return [os.path.join(place, name) for place, _, names in os.walk(PACKAGE) for name in names if name.endswith(ending)]
 
-    def test_stub_matches_the_functions(self):
-        with open(STUB, encoding="utf-8") as file:
-            tree = ast.parse(file.read())
-        found = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
-        collection = next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "Collection")
-        init = next(node for node in collection.body if isinstance(node, ast.FunctionDef) and node.name == "__init__")
-        pairs = [(found[name], getattr(pitwall, name)) for name in pitwall.__all__ if inspect.isfunction(getattr(pitwall, name))]
-        for node, function in pairs + [(init, pitwall.Collection.__init__)]:
-            self.assertEqual(_of_stub(node), _of_function(function), node.name)
+
+class AnnotationsTest(unittest.TestCase):
+    def test_annotations_are_only_in_the_code(self):
+        self.assertEqual(_files(".pyi"), [])
+        self.assertTrue(os.path.exists(os.path.join(PACKAGE, "py.typed")))
+
+    def test_public_functions_are_annotated(self):
+        functions = [getattr(pitwall, name) for name in pitwall.__all__ if inspect.isfunction(getattr(pitwall, name))]
+        self.assertGreater(len(functions), 15)
+        for function in functions + [pitwall.Collection.__init__, pitwall.Collection.defaults]:
+            signature = inspect.signature(function)
+            bare = [p.name for p in signature.parameters.values() if p.annotation is p.empty and p.name != "self"]
+            self.assertEqual((bare, signature.return_annotation is signature.empty), ([], False), function.__name__)
 
 
 @unittest.skipUnless(_mypy_is_there(), "NOTE: no mypy for %s; tests/stages/python.sh installs it" % PYTHON)
 class MypyTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.cache = tempfile.mkdtemp()  # shared by the tests, so that only the first one reads the whole package
+        cls.addClassCleanup(shutil.rmtree, cls.cache)
+
     def check(self, *arguments):
-        with tempfile.TemporaryDirectory() as cache:
-            done = subprocess.run([PYTHON, "-m", *arguments[:1], *arguments[1:]] + (["--cache-dir", cache] if arguments[0] == "mypy" else []),
-                                  env=dict(os.environ, MYPYPATH=support.SOURCES, PYTHONPATH=support.SOURCES), stdout=subprocess.PIPE,
-                                  stderr=subprocess.STDOUT, universal_newlines=True, cwd=tempfile.gettempdir())
+        done = subprocess.run([PYTHON, "-m", "mypy", "--strict", "--config-file", "pyproject.toml", "--cache-dir", self.cache, *arguments],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True, cwd=PROJECT)
         return done.returncode, done.stdout
 
-    def test_stub_passes_strict_mypy(self):
-        status, output = self.check("mypy", "--strict", STUB)
+    def test_every_module_passes_strict_mypy(self):
+        status, output = self.check("src/pitwall")
+        self.assertEqual(status, 0, output)
+        self.assertIn("in %d source files" % len(_files(".py")), output)
+
+    def test_user_program_passes_strict_mypy(self):
+        status, output = self.check("-c", RIGHT)
         self.assertEqual(status, 0, output)
 
-    def test_user_program_is_checked(self):
-        status, output = self.check("mypy", "--strict", "-c", RIGHT)
-        self.assertEqual(status, 0, output)
-        status, output = self.check("mypy", "--strict", "-c", "import pitwall\n" + "\n".join(WRONG))
+    def test_each_wrong_line_is_rejected(self):
+        status, output = self.check("-c", "import pitwall\nimport pitwall.history\n" + "\n".join(WRONG))
         self.assertEqual(status, 1)
-        for line in range(len(WRONG)):
-            self.assertIn("<string>:%d: error" % (line + 2), output, WRONG[line])
+        for line, text in enumerate(WRONG, start=3):
+            self.assertIn("<string>:%d: error" % line, output, text)
 
 
 if __name__ == "__main__":

@@ -168,8 +168,8 @@ class History:
         """Writes one row per sample with the columns metric, labels (both dictionary-encoded), time (UTC, ns), step, and value. Returns the number of
         rows. Each time range is a separate row group to limit memory usage. Requires pyarrow."""
         try:
-            import pyarrow  # type: ignore
-            import pyarrow.parquet  # type: ignore
+            import pyarrow
+            import pyarrow.parquet
         except ImportError:
             raise HistoryError("to_parquet: pyarrow is not installed; run `pip install pyarrow`, or use to_csv") from None
         names = pyarrow.dictionary(pyarrow.int32(), pyarrow.string())
