@@ -5,7 +5,7 @@
 
 #include "services/base/duration.h"
 #include "services/base/text/strings.h"
-#include "services/codec/cloudevents/json_writer.h"
+#include "services/codec/json/json_writer.h"
 #include "services/loadgen/noise.h"
 
 namespace pitwall::loadgen {
@@ -71,7 +71,7 @@ Status SetKey(std::string_view text, std::string_view key, std::string_view valu
   return OkStatus();
 }
 
-void AddTimes(const Planted& planted, cloudevents::JsonWriter* out) {
+void AddTimes(const Planted& planted, codec::JsonWriter* out) {
   out->Key("from_ns");
   out->Uint(static_cast<uint64_t>(planted.from_ns));
   if (planted.to_ns > 0) {
@@ -230,7 +230,7 @@ Expectation ExpectationOf(const Planted& planted, int64_t ranks) {
 }
 
 std::string PlantedJson(const Planted& planted, int64_t ranks) {
-  cloudevents::JsonWriter out;
+  codec::JsonWriter out;
   out.BeginObject();
   out.Key("fault");
   out.String(FaultName(planted.fault.kind));

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "services/base/text/strings.h"
-#include "services/codec/cloudevents/json_writer.h"
+#include "services/codec/json/json_writer.h"
 #include "services/io/io.h"
 #include "services/io/topics.h"
 #include "services/loadgen/noise.h"
@@ -37,7 +37,7 @@ bool Expendable(const Batch& batch) {
 }  // namespace
 
 std::string TotalsJson(const LoadTotals& totals) {
-  cloudevents::JsonWriter out;
+  codec::JsonWriter out;
   out.BeginObject();
   out.Key("totals");
   out.BeginObject();

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "services/codec/cloudevents/cloud_event.h"
-#include "services/codec/cloudevents/json_reader.h"
+#include "services/codec/json/json_reader.h"
 #include "services/model/issues/action.h"
 #include "services/notifier/testing/webhook_fixture.h"
 
@@ -52,7 +52,7 @@ class WebhookActsTest : public WebhookTest {
     const auto calls = transport_.calls();
     for (size_t i = from; i < calls.size(); ++i) {
       if (calls[i].url != Cat("https://", name, ".example/hook")) continue;
-      const auto read = cloudevents::JsonReader::Parse(calls[i].body, size_t{1} << 20);
+      const auto read = codec::JsonReader::Parse(calls[i].body, size_t{1} << 20);
       EXPECT_TRUE(read.ok()) << read.status();
       out.push_back(Cat(read->String("type").substr(11), " ", read->String("subject")));
     }

@@ -29,7 +29,7 @@
 
 #include "rules/plan/compile.h"
 #include "services/base/text/strings.h"
-#include "services/codec/cloudevents/json_writer.h"
+#include "services/codec/json/json_writer.h"
 #include "services/engine/domain/clock_domain.h"
 #include "services/engine/shard.h"
 #include "services/model/value.h"
@@ -39,7 +39,7 @@
 namespace pitwall {
 namespace {
 
-using cloudevents::JsonWriter;
+using codec::JsonWriter;
 using differential::kMillisecond;
 using differential::Number;
 

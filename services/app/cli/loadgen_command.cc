@@ -18,7 +18,7 @@
 #include "services/base/duration.h"
 #include "services/base/terminal.h"
 #include "services/base/text/strings.h"
-#include "services/codec/cloudevents/json_writer.h"
+#include "services/codec/json/json_writer.h"
 #include "services/io/topics.h"
 #include "services/loadgen/load_run.h"
 #include "services/loadgen/socket_load.h"
@@ -259,7 +259,7 @@ Status RunSocket(const LoadPlan& plan, const std::string& path, Clock* clock,
   }
   loadgen::SocketLoad load(plan, path, *clock);
   RETURN_IF_ERROR(load.Run(begun, &stop_requested));
-  cloudevents::JsonWriter out;
+  codec::JsonWriter out;
   out.BeginObject();
   out.Key("totals");
   out.BeginObject();

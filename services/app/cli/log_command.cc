@@ -6,7 +6,7 @@
 #include "services/app/command/flags.h"
 #include "services/base/terminal.h"
 #include "services/base/text/strings.h"
-#include "services/codec/cloudevents/json_writer.h"
+#include "services/codec/json/json_writer.h"
 #include "services/processor/derived_outputs.h"
 
 namespace pitwall {
@@ -20,7 +20,7 @@ std::string Offsets(const log::DamageReport& report) {
   return Cat(report.from_offset, " to ", report.to_offset - 1);
 }
 
-void AddReports(const log::LogCheck& check, cloudevents::JsonWriter* out) {
+void AddReports(const log::LogCheck& check, codec::JsonWriter* out) {
   out->Key("files");
   out->Uint(static_cast<uint64_t>(check.files));
   out->Key("bytes");
@@ -84,7 +84,7 @@ int Check(const std::string& dir, bool json) {
     return kUsage;
   }
   if (json) {
-    cloudevents::JsonWriter out;
+    codec::JsonWriter out;
     out.BeginObject();
     AddReports(*check, &out);
     out.EndObject();
@@ -100,7 +100,7 @@ int Check(const std::string& dir, bool json) {
 }
 
 void PrintRepairJson(const log::LogRepair& repair, bool dry_run) {
-  cloudevents::JsonWriter out;
+  codec::JsonWriter out;
   out.BeginObject();
   out.Key("dry_run");
   out.Bool(dry_run);

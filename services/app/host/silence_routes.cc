@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "services/base/text/strings.h"
-#include "services/codec/cloudevents/json_writer.h"
+#include "services/codec/json/json_writer.h"
 
 namespace pitwall {
 namespace {
@@ -15,7 +15,7 @@ using notifier::SilenceTable;
 constexpr std::string_view kPath = "/api/pitwall/v1/silences";
 
 http::HttpResponse Fault(const Status& status) {
-  cloudevents::JsonWriter out;
+  codec::JsonWriter out;
   out.BeginObject();
   out.Text("error", ToStd(status.message()));
   out.EndObject();

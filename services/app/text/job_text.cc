@@ -6,12 +6,12 @@
 #include "rules/check/metric_catalog.h"
 #include "services/base/text/strings.h"
 #include "services/codec/cloudevents/cloud_event.h"
-#include "services/codec/cloudevents/json_writer.h"
+#include "services/codec/json/json_writer.h"
 
 namespace pitwall {
 namespace {
 
-using cloudevents::JsonWriter;
+using codec::JsonWriter;
 
 std::string_view ProducerText(check::Producer producer) {
   switch (producer) {

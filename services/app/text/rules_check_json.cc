@@ -1,13 +1,13 @@
 #include "services/app/text/rules_check_json.h"
 
 #include "rules/plan/cost/program_text.h"
-#include "services/codec/cloudevents/json_writer.h"
+#include "services/codec/json/json_writer.h"
 
 namespace pitwall {
 
 namespace {
 
-using cloudevents::JsonWriter;
+using codec::JsonWriter;
 
 void Number(JsonWriter& out, std::string_view key, double value) {
   out.Key(key);

@@ -7,14 +7,14 @@
 #include "rules/plan/program/shown_text.h"
 #include "services/base/duration.h"
 #include "services/base/text/strings.h"
-#include "services/codec/cloudevents/json_writer.h"
+#include "services/codec/json/json_writer.h"
 #include "services/model/position.h"
 
 namespace pitwall {
 
 namespace {
 
-using cloudevents::JsonWriter;
+using codec::JsonWriter;
 
 double Units(Duration length) { return static_cast<double>(length.ns()) / kStepUnit; }
 

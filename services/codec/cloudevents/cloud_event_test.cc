@@ -9,7 +9,7 @@
 
 #include "services/base/text/stable_hash.h"
 #include "services/base/text/strings.h"
-#include "services/codec/cloudevents/json_writer.h"
+#include "services/codec/json/json_writer.h"
 #include "services/model/value.h"
 
 namespace pitwall::cloudevents {
@@ -278,7 +278,7 @@ TEST(CloudEvent, UnknownKeysAreIgnored) {
 }
 
 TEST(CloudEvent, InvalidBytesBecomeReplacementCharacters) {
-  JsonWriter out;
+  codec::JsonWriter out;
   out.String("\xC0\x80|\xED\xA0\x80|\xF4\x90\x80\x80|\xE2\x82|\xF0\x9F\x98\x80\x01");
   EXPECT_EQ(out.Take(),
             "\"\uFFFD\uFFFD|\uFFFD\uFFFD\uFFFD|\uFFFD\uFFFD\uFFFD\uFFFD|\uFFFD\uFFFD|"

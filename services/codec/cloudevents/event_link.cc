@@ -2,7 +2,7 @@
 
 #include "services/base/text/percent.h"
 #include "services/base/text/strings.h"
-#include "services/codec/cloudevents/json_writer.h"
+#include "services/codec/json/json_writer.h"
 
 namespace pitwall::cloudevents {
 std::string JobLink(std::string_view job) {
@@ -28,7 +28,7 @@ std::string ExternalLink(std::string_view external_url, std::string_view path) {
 
 std::string WithLink(std::string encoded, std::string_view external_url, const IssueEvent& event) {
   if (external_url.empty() || !StartsWith(encoded, "{")) return encoded;
-  JsonWriter link;
+  codec::JsonWriter link;
   link.String(ExternalLink(external_url, EventLink(event)));
   return Cat("{\"link\":", link.Take(), ",", encoded.substr(1));
 }

@@ -5,12 +5,15 @@
 #include <vector>
 
 #include "services/base/time.h"
-#include "services/codec/cloudevents/json_reader.h"
-#include "services/codec/cloudevents/json_writer.h"
+#include "services/codec/json/json_reader.h"
+#include "services/codec/json/json_writer.h"
 #include "services/model/issues/issue.h"
 #include "services/model/job.h"
 
 namespace pitwall::cloudevents {
+
+using codec::JsonReader;
+using codec::JsonWriter;
 
 // Writes the envelope attributes and the key "data". The caller writes the data object and ends the
 // outer object.

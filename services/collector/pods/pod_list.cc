@@ -5,13 +5,13 @@
 
 #include "services/base/clock.h"
 #include "services/base/text/strings.h"
-#include "services/codec/cloudevents/json_reader.h"
+#include "services/codec/json/json_reader.h"
 #include "services/model/owner.h"
 
 namespace pitwall::collector {
 namespace {
 
-using cloudevents::JsonReader;
+using codec::JsonReader;
 
 constexpr size_t kMaxReason = 100;
 constexpr size_t kIdLength = 64;

@@ -10,13 +10,13 @@
 #include "services/base/system/files.h"
 #include "services/base/terminal.h"
 #include "services/base/text/strings.h"
-#include "services/codec/cloudevents/json_reader.h"
-#include "services/codec/cloudevents/json_writer.h"
+#include "services/codec/json/json_reader.h"
+#include "services/codec/json/json_writer.h"
 
 namespace pitwall::executor {
 
-using cloudevents::JsonReader;
-using cloudevents::JsonWriter;
+using codec::JsonReader;
+using codec::JsonWriter;
 
 struct KubernetesTarget::Kind {
   std::string_view kind, group_version, plural;

@@ -7,7 +7,7 @@
 #include "services/base/text/glob.h"
 #include "services/base/text/strings.h"
 #include "services/codec/cloudevents/cloud_event.h"
-#include "services/codec/cloudevents/json_reader.h"
+#include "services/codec/json/json_reader.h"
 
 namespace pitwall::executor {
 namespace {
@@ -55,7 +55,7 @@ StatusOr<std::string> WebhookTarget::Stop(const ActionEvent& stop) {
                                   TerminalLine(reply.body.substr(0, kMaxReason))));
   }
   std::string result, reason;
-  if (const auto in = cloudevents::JsonReader::Parse(reply.body, kMaxReplyBytes); in.ok()) {
+  if (const auto in = codec::JsonReader::Parse(reply.body, kMaxReplyBytes); in.ok()) {
     result = in->String("result");
     reason = TerminalLine(in->String("reason").substr(0, kMaxReason));
     if (!in->status().ok()) result.clear();

@@ -4,13 +4,13 @@
 #include <cstdint>
 #include <string_view>
 
-#include "services/codec/cloudevents/json_writer.h"
+#include "services/codec/json/json_writer.h"
 #include "services/history/api/parameters.h"
 #include "services/model/labels.h"
 
 namespace pitwall::history {
 
-using cloudevents::JsonWriter;
+using codec::JsonWriter;
 
 // Writes a number, or null for NaN and infinities.
 void WriteNumber(double value, JsonWriter* out);

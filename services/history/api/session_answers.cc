@@ -2,7 +2,7 @@
 #include <utility>
 
 #include "services/base/text/strings.h"
-#include "services/codec/cloudevents/json_reader.h"
+#include "services/codec/json/json_reader.h"
 #include "services/history/api/answers.h"
 #include "services/history/api/json_fields.h"
 
@@ -46,7 +46,7 @@ StatusOr<std::string> TokenOf(const http::HttpRequest& request) {
   if (request.body.empty())
     return InvalidArgument("body: missing; send {\"token\": \"…\"}, or the Authorization header");
   // The body contains a secret, so errors must not quote it.
-  const auto body = cloudevents::JsonReader::Parse(request.body, kMaxBodyBytes);
+  const auto body = codec::JsonReader::Parse(request.body, kMaxBodyBytes);
   const Status malformed = InvalidArgument("body: must be a JSON object like {\"token\": \"…\"}");
   if (!body.ok()) return malformed;
   std::string token = body->String("token");

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "services/base/text/strings.h"
-#include "services/codec/cloudevents/json_writer.h"
+#include "services/codec/json/json_writer.h"
 #include "services/history/api/api_routes.h"
 #include "services/history/peers/partial_result.h"
 #include "services/history/peers/peer_requests.h"
@@ -33,7 +33,7 @@ std::set<std::pair<std::string, std::string>> RoutesOfJobs() {
 
 // Returns an error in the API's format.
 HttpResponse Fault(int status, std::string_view code, std::string_view message) {
-  cloudevents::JsonWriter out;
+  codec::JsonWriter out;
   out.BeginObject();
   out.Key("error");
   out.BeginObject();
@@ -60,7 +60,7 @@ HttpResponse FaultOf(const Status& status) {
 }
 
 std::string JsonTexts(const std::vector<std::string>& texts) {
-  cloudevents::JsonWriter out;
+  codec::JsonWriter out;
   out.BeginArray();
   for (const std::string& text : texts) out.String(text);
   out.EndArray();

@@ -6,7 +6,7 @@
 
 #include "absl/time/time.h"
 #include "services/base/text/strings.h"
-#include "services/codec/cloudevents/json_writer.h"
+#include "services/codec/json/json_writer.h"
 
 namespace pitwall::promapi {
 namespace {
@@ -69,7 +69,7 @@ std::string Scientific(double value) {
 }  // namespace
 
 void AppendText(std::string_view text, std::string* out) {
-  cloudevents::JsonWriter writer;
+  codec::JsonWriter writer;
   writer.String(text);
   *out += writer.Take();
 }

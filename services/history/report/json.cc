@@ -3,12 +3,12 @@
 #include <cmath>
 
 #include "services/base/text/strings.h"
-#include "services/codec/cloudevents/json_writer.h"
+#include "services/codec/json/json_writer.h"
 
 namespace pitwall::history {
 namespace {
 
-using cloudevents::JsonWriter;
+using codec::JsonWriter;
 
 constexpr std::string_view kTones[] = {"plain", "good", "note", "bad"};
 

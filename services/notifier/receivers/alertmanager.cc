@@ -12,7 +12,7 @@
 namespace pitwall::notifier {
 namespace {
 
-using cloudevents::JsonWriter;
+using codec::JsonWriter;
 
 // Alertmanager accepts the same label names as Prometheus.
 std::string LabelName(std::string_view name) {

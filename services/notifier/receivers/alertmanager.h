@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "services/base/clock.h"
-#include "services/codec/cloudevents/json_writer.h"
+#include "services/codec/json/json_writer.h"
 #include "services/notifier/receivers/receiver.h"
 
 namespace pitwall::notifier {
@@ -32,7 +32,7 @@ int64_t AlertEndNs(const IssueEvent& event, int64_t hold_ended_ns, int64_t wall_
 // Writes one array element for POST /api/v2/alerts. `acted` is the text of the executor's last
 // action on the issue, or "".
 void WriteAlert(const IssueEvent& event, const AlertmanagerTarget& target, int64_t wall_ns,
-                std::string_view acted, cloudevents::JsonWriter* out);
+                std::string_view acted, codec::JsonWriter* out);
 
 class AlertmanagerReceiver final : public Receiver {
  public:

@@ -4,8 +4,8 @@
 
 #include "services/base/text/strings.h"
 #include "services/base/time.h"
-#include "services/codec/cloudevents/json_reader.h"
-#include "services/codec/cloudevents/json_writer.h"
+#include "services/codec/json/json_reader.h"
+#include "services/codec/json/json_writer.h"
 #include "services/notifier/receivers/message.h"
 
 namespace pitwall::notifier {
@@ -13,7 +13,7 @@ namespace {
 
 std::string Escaped(std::string_view text, GatewayEscape escape) {
   if (escape == GatewayEscape::kJson) {
-    cloudevents::JsonWriter out;
+    codec::JsonWriter out;
     out.String(text);
     const std::string quoted = out.Take();
     return quoted.substr(1, quoted.size() - 2);
@@ -89,7 +89,7 @@ StatusOr<std::shared_ptr<const GatewayReceiver>> GatewayReceiver::Make(GatewayTa
   ASSIGN_OR_RETURN(const std::string sample, Expand(body, std::move(values)));
   if (target.escape == GatewayEscape::kJson && !sample.empty()) {
     if (const auto parsed =
-            cloudevents::JsonReader::Parse(Cat("{\"body\":", sample, "}"), size_t{1} << 20);
+            codec::JsonReader::Parse(Cat("{\"body\":", sample, "}"), size_t{1} << 20);
         !parsed.ok())
       return InvalidArgument(Cat("body: must be JSON after its values are substituted (",
                                  ToStd(parsed.status().message()),

@@ -6,7 +6,7 @@
 namespace pitwall::notifier {
 namespace {
 
-using cloudevents::JsonWriter;
+using codec::JsonWriter;
 
 void WriteIssue(std::string_view id, const IssueEvent& e, JsonWriter* out) {
   out->BeginObject();

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "services/base/text/strings.h"
-#include "services/codec/cloudevents/json_reader.h"
+#include "services/codec/json/json_reader.h"
 #include "services/notifier/receivers/alertmanager.h"
 #include "services/notifier/receivers/gateway.h"
 #include "services/notifier/receivers/message.h"
@@ -166,7 +166,7 @@ TEST(Gateway, EscapesValuesAsJson) {
   const auto gateway = GatewayReceiver::Make(target);
   ASSERT_TRUE(gateway.ok()) << gateway.status();
   const HttpCall call = CallOf(**gateway, event);
-  const auto body = cloudevents::JsonReader::Parse(call.body, 100'000);
+  const auto body = codec::JsonReader::Parse(call.body, 100'000);
   ASSERT_TRUE(body.ok()) << call.body;
   EXPECT_EQ(body->String("key"), "s\"cret");
   EXPECT_EQ(body->String("text"),
@@ -236,10 +236,10 @@ TEST(Alertmanager, AlertHasStableIssueLabels) {
   IssueEvent event = Found();
   const HttpCall call = CallOf(receiver, event);
   EXPECT_EQ(call.url, "http://127.0.0.1:9093/am/api/v2/alerts");
-  const auto in = cloudevents::JsonReader::Parse(Cat("{\"a\":", call.body, "}"), 100'000);
+  const auto in = codec::JsonReader::Parse(Cat("{\"a\":", call.body, "}"), 100'000);
   ASSERT_TRUE(in.ok());
   std::string labels;
-  in->ForEachObject("a", [&](const cloudevents::JsonReader& alert) {
+  in->ForEachObject("a", [&](const codec::JsonReader& alert) {
     labels = alert.LabelSet("labels").ToString();
     EXPECT_EQ(alert.Time("startsAt"), 1'000'000 * kS);
     EXPECT_EQ(alert.Time("endsAt"), (1'000'020 + 3'600) * kS);

@@ -3,14 +3,14 @@
 #include "services/base/text/markup.h"
 #include "services/base/text/strings.h"
 #include "services/base/time.h"
-#include "services/codec/cloudevents/json_reader.h"
-#include "services/codec/cloudevents/json_writer.h"
+#include "services/codec/json/json_reader.h"
+#include "services/codec/json/json_writer.h"
 #include "services/notifier/receivers/message.h"
 
 namespace pitwall::notifier {
 namespace {
 
-using cloudevents::JsonWriter;
+using codec::JsonWriter;
 
 // Slack limits the text of a section to 3,000 characters, a field to 2,000, and a header to 150.
 // Escaping may expand one character to five.
@@ -109,7 +109,7 @@ void WriteLine(const Message& message, JsonWriter* out) {
 // Classifies a reply body. Slack API methods report a failure with status 200 and "ok": false,
 // whereas webhooks reply "ok".
 Verdict ClassifyBody(std::string_view body) {
-  const auto reply = cloudevents::JsonReader::Parse(body, kMaxReplyBytes);
+  const auto reply = codec::JsonReader::Parse(body, kMaxReplyBytes);
   if (!reply.ok() || !reply->Has("ok") || reply->Bool("ok")) return {Verdict::Kind::kTaken, ""};
   const std::string error = reply->String("error");
   const bool limited = error == "ratelimited" || error == "rate_limited";

@@ -4,8 +4,8 @@
 #include <tuple>
 
 #include "services/base/text/strings.h"
-#include "services/codec/cloudevents/json_reader.h"
 #include "services/codec/cloudevents/shared_fields.h"
+#include "services/codec/json/json_reader.h"
 
 namespace pitwall::notifier {
 namespace {
@@ -17,7 +17,7 @@ constexpr size_t kMaxJson = 64 * 1024;
 }  // namespace
 
 std::string EncodeSilence(const Silence& silence) {
-  cloudevents::JsonWriter out;
+  codec::JsonWriter out;
   out.BeginObject();
   out.Text("id", silence.id);
   out.Key("matchers");
@@ -34,7 +34,7 @@ std::string EncodeSilence(const Silence& silence) {
 }
 
 StatusOr<Silence> DecodeSilence(std::string_view json) {
-  ASSIGN_OR_RETURN(const auto in, cloudevents::JsonReader::Parse(json, kMaxJson));
+  ASSIGN_OR_RETURN(const auto in, codec::JsonReader::Parse(json, kMaxJson));
   Silence silence;
   silence.id = in.String("id");
   const std::vector<std::string> matchers = in.Strings("matchers");

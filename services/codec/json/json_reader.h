@@ -12,7 +12,7 @@
 #include "services/base/status.h"
 #include "services/model/labels.h"
 
-namespace pitwall::cloudevents {
+namespace pitwall::codec {
 
 // Object inside parsed JSON. The reader keeps the first error, and later reads return defaults, so
 // callers read all fields and then check status(). Nested objects share the document and the error,
@@ -53,4 +53,4 @@ class JsonReader {
   std::string path_;
 };
 
-}  // namespace pitwall::cloudevents
+}  // namespace pitwall::codec

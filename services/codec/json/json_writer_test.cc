@@ -1,4 +1,4 @@
-#include "services/codec/cloudevents/json_writer.h"
+#include "services/codec/json/json_writer.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-namespace pitwall::cloudevents {
+namespace pitwall::codec {
 namespace {
 
 // Writes the array between other elements so that the commas are checked as well.
@@ -67,4 +67,4 @@ TEST(JsonWriter, NumbersMatchesElementwiseOutput) {
 }
 
 }  // namespace
-}  // namespace pitwall::cloudevents
+}  // namespace pitwall::codec

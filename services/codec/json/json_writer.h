@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace pitwall::cloudevents {
+namespace pitwall::codec {
 
 // Calls must nest correctly. Inside an object, each value requires a preceding Key call. Not
 // thread-safe.
@@ -55,4 +55,4 @@ class JsonWriter {
   bool after_key_ = false;
 };
 
-}  // namespace pitwall::cloudevents
+}  // namespace pitwall::codec

@@ -1,4 +1,4 @@
-#include "services/codec/cloudevents/json_reader.h"
+#include "services/codec/json/json_reader.h"
 
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -7,7 +7,7 @@
 #include "absl/time/time.h"
 #include "services/base/text/strings.h"
 
-namespace pitwall::cloudevents {
+namespace pitwall::codec {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -204,4 +204,4 @@ void JsonReader::ForEachObject(std::string_view key,
   }
 }
 
-}  // namespace pitwall::cloudevents
+}  // namespace pitwall::codec

@@ -1,4 +1,4 @@
-#include "services/codec/cloudevents/json_writer.h"
+#include "services/codec/json/json_writer.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 #include "services/base/text/strings.h"
 #include "services/base/text/utf8.h"
 
-namespace pitwall::cloudevents {
+namespace pitwall::codec {
 namespace {
 
 // Returns true for a single-byte character that does not need an escape sequence.
@@ -156,4 +156,4 @@ void JsonWriter::Text(std::string_view key, std::string_view value) {
   String(value);
 }
 
-}  // namespace pitwall::cloudevents
+}  // namespace pitwall::codec
