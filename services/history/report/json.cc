@@ -1,9 +1,6 @@
 #include "services/history/report/json.h"
 
-#include <cmath>
-
-#include "services/base/text/strings.h"
-#include "services/codec/json/json_writer.h"
+#include "services/codec/json/json_fields.h"
 
 namespace pitwall::history {
 namespace {
@@ -45,13 +42,10 @@ class Writer {
   }
 
  private:
-  void Text(std::string_view key, std::string_view text) {
-    out_.Key(key);
-    out_.String(text);
-  }
-  void Number(double value) { std::isfinite(value) ? out_.Double(value) : out_.Null(); }
+  void Text(std::string_view key, std::string_view text) { TextField(key, text, &out_); }
+  void Number(double value) { WriteNumber(value, &out_); }
   void Integer(int64_t value, Unit unit) {
-    unit == Unit::kTime ? out_.String(Cat(value)) : out_.Int(value);
+    unit == Unit::kTime ? WriteNs(value, &out_) : out_.Int(value);
   }
   void Value(const Cell& cell, Unit unit) {
     if (const auto* text = std::get_if<std::string>(&cell)) return out_.String(*text);
