@@ -1,5 +1,7 @@
 #include "services/collector/node_streams.h"
 
+#include "services/collector/readers/system/system_readers.h"
+
 namespace pitwall::collector {
 namespace {
 
@@ -10,21 +12,11 @@ constexpr uint32_t kProcessStream = 4;
 constexpr uint32_t kCgroupStream = 5;
 constexpr int64_t kSchemaRepeatNs = 5 * kNanosPerSecond;
 
-SeriesReaders SystemReaders(const ReaderContext& context, const Clock& clock,
-                            const MonotonicEventClock& time,
-                            const DriverCounters& driver_counters) {
-  return ListReaders(NewMemoryReader(context), NewNetworkReader(context), NewDiskReader(context),
-                     NewPressureReader(context), NewLoadReader(context), NewTcpReader(context),
-                     NewInfinibandReader(context, clock),
-                     NewPfcReader(context, clock, driver_counters), NewNfsReader(context),
-                     NewClockReader(context, time));
-}
-
 }  // namespace
 
 SharedStreams::SharedStreams(const ReaderContext& context, const Clock& clock,
                              const MonotonicEventClock& time)
-    : system_(kSystemStream, SystemReaders(context, clock, time, driver_counters_)),
+    : system_(kSystemStream, NewSystemReaders({context, &clock, &time, &driver_counters_})),
       cores_(kCoreStream, ListReaders(NewCpuReader(context))) {}
 
 void SharedStreams::Sample(int64_t tick_ns) {

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Every header is in an add_module HDRS list, so that it is compiled alone. Every source is built by some CMakeLists.txt.
 
-Headers included only by tests do not have to be listed.
+Headers included only by tests do not have to be listed. pitwall_registered() (cmake/modules.cmake) takes the sources of a folder from the rows of an
+.inc file, and all tests of that folder.
 """
 import os
 import re
@@ -23,6 +24,8 @@ def check(repo):
                 if not repo.exists(path):
                     findings.append(Finding(module.path, module.line, "%s of %s: %s does not exist"
                                             % (keyword, module.folder, name)))
+    for path in _registered(repo):
+        listed.setdefault(path, "SRCS")
     for path in repo.cpp():
         in_module = module_of(path, modules)
         if path.endswith(".h"):
@@ -32,6 +35,19 @@ def check(repo):
         elif path not in listed and not _named_nearby(repo, path):
             findings.append(Finding(path, 1, "not built by any CMakeLists.txt"))
     return findings
+
+
+def _registered(repo):
+    """Yields the sources of the rows that pitwall_registered() reads, and the tests beside them."""
+    for path in repo.paths:
+        if os.path.basename(path) != "CMakeLists.txt":
+            continue
+        for name, macro, suffix in re.findall(r"^\s*pitwall_registered\(\w+ (\S+) (\w+) (\S+)\)", repo.text(path) or "", re.M):
+            rows = os.path.join(os.path.dirname(path), name)
+            folder = os.path.dirname(rows)
+            for row in re.findall(r"^%s\((\w+)," % macro, (repo.text(rows) if repo.exists(rows) else "") or "", re.M):
+                yield "%s/%s%s" % (folder, row, suffix)
+            yield from (p for p in repo.paths if os.path.dirname(p) == folder and p.endswith("_test.cc"))
 
 
 def _named_nearby(repo, path):

@@ -218,6 +218,10 @@ class LintTest(unittest.TestCase):
         loop = {"tests/s/CMakeLists.txt": "add_executable(t ${source} log_kind_${kind}.cc ${name}.cc)\n"}
         self.assertEqual(found(owners.check, loop, **{"tests/s/log_kind_kafka.cc": ""}), [])
         self.only(found(owners.check, loop, **{"tests/s/other.cc": ""}), "not built by any")
+        rows = {"services/base/CMakeLists.txt": "pitwall_registered(x in/list.inc ROW _reader.cc)\nadd_module(services/base SRCS a.cc ${x_SRCS} HDRS a.h)",
+                "services/base/in/list.inc": "// ROW(no, One)\nROW(b, NewB)\n", "services/base/in/b_reader.cc": "", "services/base/in/b_reader_test.cc": ""}
+        self.assertEqual(found(owners.check, BASE, **rows), [])
+        self.only(found(owners.check, BASE, **dict(rows, **{"services/base/in/no_reader.cc": ""})), "no_reader.cc", "not built by any")
 
     def test_missing_citations_are_detected(self):
         known = {"docs/a.md": "", "services/x/y.cc": 'flags.Has("dry-run")', "services/x/README.md": ""}

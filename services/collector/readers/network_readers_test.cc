@@ -95,7 +95,7 @@ TEST_F(NetworkReadersTest, ReadsNfsCalls) {
 }
 
 TEST_F(NetworkReadersTest, ReadsInfinibandPorts) {
-  auto reader = NewInfinibandReader(context_, clock_);
+  auto reader = NewInfinibandReader(context_);
   EXPECT_THAT(Values(*reader), IsEmpty());
   EXPECT_EQ(Errors(), 0u);
   Port("mlx5_0", 1, "state", "4: ACTIVE\n");
@@ -144,7 +144,7 @@ TEST_F(NetworkReadersTest, ReadsInfinibandPorts) {
 TEST_F(NetworkReadersTest, DamagedInfinibandFilesResultInMissingValues) {
   Port("mlx5_0", 1, "state", "4: ACTIVE\n");
   Port("mlx5_0", 1, "rate", "200 Gb/sec\n");
-  auto reader = NewInfinibandReader(context_, clock_);
+  auto reader = NewInfinibandReader(context_);
   EXPECT_EQ(Values(*reader).size(), 2u);
   uint64_t errors = 0;
   for (std::string_view text : {"", "\n", "ACTIVE\n", "\n4\n", "-1\n", "nan\n", "4x: ACTIVE\n"}) {
@@ -177,12 +177,10 @@ class PfcReaderTest : public NetworkReadersTest {
   static std::string Name(std::string_view device, std::string_view direction, int priority) {
     return Cat("system_network_pfc_pauses_total ", device, " ", direction, " ", priority);
   }
-
-  TestDriverCounters drivers_;
 };
 
 TEST_F(PfcReaderTest, RecognizesCounterNamesOfEachDriver) {
-  auto reader = NewPfcReader(context_, clock_, drivers_);
+  auto reader = NewPfcReader(context_);
   EXPECT_THAT(Values(*reader), IsEmpty());
   EXPECT_FALSE(changed_);
   Adapter("mlx5_0", "eth2");
@@ -230,7 +228,7 @@ TEST_F(PfcReaderTest, RecognizesCounterNamesOfEachDriver) {
 TEST_F(PfcReaderTest, FailedDriverKeepsSeriesButRemovedDeviceDropsThem) {
   Adapter("mlx5_0", "eth2");
   drivers_.devices = {{"eth2", Internal("firmware")}};
-  auto reader = NewPfcReader(context_, clock_, drivers_);
+  auto reader = NewPfcReader(context_);
   EXPECT_THAT(Values(*reader), IsEmpty());
   EXPECT_EQ(Errors(), 1u);
   drivers_.devices = {{"eth2", {{{"rx_prio3_pause", 1}}}}};

@@ -11,7 +11,6 @@
 #include "services/collector/readers/job_cgroup.h"
 #include "services/collector/readers/series_reader.h"
 #include "services/collector/readers/stream_table.h"
-#include "services/collector/readers/testing/catalogue.h"
 #include "services/collector/readers/testing/readers.h"
 #include "services/model/value.h"
 
@@ -278,7 +277,7 @@ TEST_F(ReadersTest, FindsCommonGroupOfProcesses) {
 }
 
 TEST_F(ReadersTest, ReadsThisMachine) {
-  const ReaderContext real{"/", "n1", &counters_};
+  const SystemContext real{{"/", "n1", &counters_}, &clock_, &event_clock_, &drivers_};
   auto cpu = NewCpuReader(real);
   Values(*cpu);
   EXPECT_THAT(Values(*cpu), Contains(Key("system_cpu_time_seconds_total 0 user")));
@@ -292,8 +291,7 @@ TEST_F(ReadersTest, ReadsThisMachine) {
 
 // Every series must be in rules/metrics.yaml with the same labels.
 TEST_F(ReadersTest, NamesAndLabelsMatchCatalog) {
-  const Catalogue catalogue;
-  if (catalogue.empty()) GTEST_SKIP() << "not run in the source folder";
+  if (catalogue_.empty()) GTEST_SKIP() << "not run in the source folder";
   root_.Write("proc/stat", "cpu0 1 1 1 1 1 1 1 1\n");
   root_.Write("proc/meminfo", "MemTotal: 5 kB\n");
   root_.Write("proc/net/dev", "eth0: 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1\n");
@@ -323,9 +321,9 @@ TEST_F(ReadersTest, NamesAndLabelsMatchCatalog) {
   readers.push_back(NewPressureReader(context_));
   readers.push_back(NewLoadReader(context_));
   readers.push_back(NewTcpReader(context_));
-  readers.push_back(NewInfinibandReader(context_, clock_));
-  const TestDriverCounters drivers{{{"eth2", {{{"rx_prio3_pause", 1}}}}}};
-  readers.push_back(NewPfcReader(context_, clock_, drivers));
+  readers.push_back(NewInfinibandReader(context_));
+  drivers_.devices = {{"eth2", {{{"rx_prio3_pause", 1}}}}};
+  readers.push_back(NewPfcReader(context_));
   readers.push_back(NewNfsReader(context_));
   readers.push_back(NewProcessReader(context_, {{0, 17}}));
   readers.push_back(NewCgroupReader(context_, "j"));
@@ -336,7 +334,7 @@ TEST_F(ReadersTest, NamesAndLabelsMatchCatalog) {
     reader->Describe(&series);
     for (const SeriesDescriptor& one : series) {
       names.insert(std::string(one.labels.Name()));
-      catalogue.Check(one);
+      catalogue_.Check(one);
     }
   }
   EXPECT_EQ(names.size(), 32u);

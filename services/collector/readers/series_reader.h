@@ -1,4 +1,5 @@
-// Interface for readers that produce this node's series, and factories for system file readers.
+// Interface for readers that produce this node's series, and factories for readers of the cores and
+// of jobs. system/system_readers.h has the readers of the system.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "services/base/clock.h"
 #include "services/collector/metrics/counters.h"
-#include "services/collector/readers/driver_counters.h"
 #include "services/model/labels.h"
 #include "services/model/telemetry.h"
 
@@ -40,25 +39,6 @@ struct ReaderContext {
 };
 
 std::unique_ptr<SeriesReader> NewCpuReader(const ReaderContext& context);
-std::unique_ptr<SeriesReader> NewMemoryReader(const ReaderContext& context);
-std::unique_ptr<SeriesReader> NewNetworkReader(const ReaderContext& context);
-std::unique_ptr<SeriesReader> NewTcpReader(const ReaderContext& context);
-// Reads the ports once per second, regardless of the interval, because reading a counter may
-// involve a command to the adapter. The caller owns the clock.
-std::unique_ptr<SeriesReader> NewInfinibandReader(const ReaderContext& context, const Clock& clock);
-// Reads priority flow control pauses from network devices behind RDMA adapters, once every 10
-// seconds, because drivers query the adapter's firmware. The caller owns the clock and the
-// counters.
-std::unique_ptr<SeriesReader> NewPfcReader(const ReaderContext& context, const Clock& clock,
-                                           const DriverCounters& counters);
-std::unique_ptr<SeriesReader> NewNfsReader(const ReaderContext& context);
-std::unique_ptr<SeriesReader> NewDiskReader(const ReaderContext& context);
-std::unique_ptr<SeriesReader> NewPressureReader(const ReaderContext& context);
-// Reads how far the wall clock is ahead of the collector's event time. The caller owns `time`.
-class MonotonicEventClock;
-std::unique_ptr<SeriesReader> NewClockReader(const ReaderContext& context,
-                                             const MonotonicEventClock& time);
-std::unique_ptr<SeriesReader> NewLoadReader(const ReaderContext& context);
 // Reads the job's cgroup (version 2). `path` is relative to /sys/fs/cgroup.
 std::unique_ptr<SeriesReader> NewCgroupReader(const ReaderContext& context, std::string_view path);
 

@@ -10,7 +10,8 @@
 
 #include "services/base/text/strings.h"
 #include "services/collector/files/testing/temporary_root.h"
-#include "services/collector/readers/series_reader.h"
+#include "services/collector/readers/system/system_readers.h"
+#include "services/collector/readers/testing/catalogue.h"
 #include "services/model/value.h"
 #include "tests/fakes/fake_clock.h"
 
@@ -32,7 +33,8 @@ class TestDriverCounters final : public DriverCounters {
 
 class ReadersTest : public ::testing::Test {
  protected:
-  // Returns the values from one reading, by series. Missing values are excluded.
+  // Returns the values from one reading, by series. Missing values are excluded. Every series must
+  // be in rules/metrics.yaml with the same labels.
   std::map<std::string, double> Values(SeriesReader& reader) {
     changed_ = reader.Read();
     std::vector<SeriesDescriptor> series;
@@ -44,6 +46,7 @@ class ReadersTest : public ::testing::Test {
     missing_ = 0;
     for (size_t i = 0; i < series.size(); ++i) {
       EXPECT_EQ(series[i].labels.Get("node"), "n1");
+      catalogue_.Check(series[i]);
       if (IsMissing(row[i])) {
         ++missing_;
         continue;
@@ -65,7 +68,10 @@ class ReadersTest : public ::testing::Test {
   TestRoot root_;
   fakes::FakeClock clock_;
   Counters counters_;
-  ReaderContext context_{root_.path(), "n1", &counters_};
+  MonotonicEventClock event_clock_{clock_};
+  TestDriverCounters drivers_;
+  const SystemContext context_{{root_.path(), "n1", &counters_}, &clock_, &event_clock_, &drivers_};
+  const Catalogue catalogue_;
   bool changed_ = false;
   int missing_ = 0;
 };

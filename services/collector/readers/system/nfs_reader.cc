@@ -4,7 +4,7 @@
 
 #include "services/collector/files/proc_file.h"
 #include "services/collector/files/text_scan.h"
-#include "services/collector/readers/series_reader.h"
+#include "services/collector/readers/system/system_readers.h"
 #include "services/model/value.h"
 
 namespace pitwall::collector {
@@ -69,7 +69,7 @@ class NfsReader final : public SeriesReader {
 
 }  // namespace
 
-std::unique_ptr<SeriesReader> NewNfsReader(const ReaderContext& context) {
+std::unique_ptr<SeriesReader> NewNfsReader(const SystemContext& context) {
   return std::make_unique<NfsReader>(context);
 }
 

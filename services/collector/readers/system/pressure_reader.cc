@@ -4,7 +4,7 @@
 #include "services/base/text/strings.h"
 #include "services/collector/files/proc_file.h"
 #include "services/collector/files/text_scan.h"
-#include "services/collector/readers/series_reader.h"
+#include "services/collector/readers/system/system_readers.h"
 #include "services/model/value.h"
 
 namespace pitwall::collector {
@@ -80,7 +80,7 @@ PressureTotals ParsePressure(std::string_view text) {
   return totals;
 }
 
-std::unique_ptr<SeriesReader> NewPressureReader(const ReaderContext& context) {
+std::unique_ptr<SeriesReader> NewPressureReader(const SystemContext& context) {
   return std::make_unique<PressureReader>(context);
 }
 

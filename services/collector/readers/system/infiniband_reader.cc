@@ -8,12 +8,14 @@
 #include "services/collector/files/proc_file.h"
 #include "services/collector/files/text_scan.h"
 #include "services/collector/readers/device_rows.h"
-#include "services/collector/readers/series_reader.h"
+#include "services/collector/readers/system/system_readers.h"
 #include "services/model/value.h"
 
 namespace pitwall::collector {
 namespace {
 
+// The ports are read less often than the sampler may call, because reading a counter may involve a
+// command to the adapter.
 constexpr int64_t kPeriodNs = kNanosPerSecond;
 constexpr double kWordBytes = 4;      // data is counted in 32-bit words
 constexpr double kRateUnit = 1.25e8;  // bytes per second in 1 Gb/s
@@ -60,9 +62,9 @@ bool IsNone(int error) {
 
 class InfinibandReader final : public SeriesReader {
  public:
-  InfinibandReader(const ReaderContext& context, const Clock& clock)
+  explicit InfinibandReader(const SystemContext& context)
       : context_(context),
-        clock_(clock),
+        clock_(*context.clock),
         folder_(UnderRoot(context.root, "sys/class/infiniband")) {}
 
   bool Read() override {
@@ -141,9 +143,8 @@ class InfinibandReader final : public SeriesReader {
 
 }  // namespace
 
-std::unique_ptr<SeriesReader> NewInfinibandReader(const ReaderContext& context,
-                                                  const Clock& clock) {
-  return std::make_unique<InfinibandReader>(context, clock);
+std::unique_ptr<SeriesReader> NewInfinibandReader(const SystemContext& context) {
+  return std::make_unique<InfinibandReader>(context);
 }
 
 }  // namespace pitwall::collector

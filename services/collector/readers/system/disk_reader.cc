@@ -7,7 +7,7 @@
 #include "services/collector/files/proc_file.h"
 #include "services/collector/files/text_scan.h"
 #include "services/collector/readers/device_rows.h"
-#include "services/collector/readers/series_reader.h"
+#include "services/collector/readers/system/system_readers.h"
 #include "services/model/value.h"
 
 namespace pitwall::collector {
@@ -107,7 +107,7 @@ class DiskReader final : public SeriesReader {
 
 }  // namespace
 
-std::unique_ptr<SeriesReader> NewDiskReader(const ReaderContext& context) {
+std::unique_ptr<SeriesReader> NewDiskReader(const SystemContext& context) {
   return std::make_unique<DiskReader>(context);
 }
 

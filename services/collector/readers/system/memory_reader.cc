@@ -3,7 +3,7 @@
 
 #include "services/collector/files/proc_file.h"
 #include "services/collector/files/text_scan.h"
-#include "services/collector/readers/series_reader.h"
+#include "services/collector/readers/system/system_readers.h"
 #include "services/model/value.h"
 
 namespace pitwall::collector {
@@ -100,7 +100,7 @@ class MemoryReader final : public SeriesReader {
 
 }  // namespace
 
-std::unique_ptr<SeriesReader> NewMemoryReader(const ReaderContext& context) {
+std::unique_ptr<SeriesReader> NewMemoryReader(const SystemContext& context) {
   return std::make_unique<MemoryReader>(context);
 }
 

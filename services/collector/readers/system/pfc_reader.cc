@@ -1,4 +1,5 @@
-// Reader of priority flow control pauses in the driver counters of network devices.
+// Reader of priority flow control pauses in the driver counters of network devices behind RDMA
+// adapters.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -6,12 +7,13 @@
 #include "services/base/text/strings.h"
 #include "services/collector/files/proc_file.h"
 #include "services/collector/readers/device_rows.h"
-#include "services/collector/readers/series_reader.h"
+#include "services/collector/readers/system/system_readers.h"
 #include "services/model/value.h"
 
 namespace pitwall::collector {
 namespace {
 
+// Drivers query the firmware of the adapter.
 constexpr int64_t kPeriodNs = 10 * kNanosPerSecond;
 constexpr std::string_view kName = "system_network_pfc_pauses_total";
 constexpr size_t kPriorities = 8;
@@ -44,10 +46,10 @@ std::optional<size_t> PauseIndex(std::string_view name) {
 
 class PfcReader final : public SeriesReader {
  public:
-  PfcReader(const ReaderContext& context, const Clock& clock, const DriverCounters& counters)
+  explicit PfcReader(const SystemContext& context)
       : context_(context),
-        clock_(clock),
-        counters_(counters),
+        clock_(*context.clock),
+        counters_(*context.driver_counters),
         adapters_(UnderRoot(context.root, "sys/class/infiniband")) {}
 
   bool Read() override {
@@ -129,9 +131,8 @@ class PfcReader final : public SeriesReader {
 
 }  // namespace
 
-std::unique_ptr<SeriesReader> NewPfcReader(const ReaderContext& context, const Clock& clock,
-                                           const DriverCounters& counters) {
-  return std::make_unique<PfcReader>(context, clock, counters);
+std::unique_ptr<SeriesReader> NewPfcReader(const SystemContext& context) {
+  return std::make_unique<PfcReader>(context);
 }
 
 }  // namespace pitwall::collector

@@ -4,7 +4,7 @@
 
 #include "services/collector/files/proc_file.h"
 #include "services/collector/files/text_scan.h"
-#include "services/collector/readers/series_reader.h"
+#include "services/collector/readers/system/system_readers.h"
 #include "services/model/value.h"
 
 namespace pitwall::collector {
@@ -75,7 +75,7 @@ class TcpReader final : public SeriesReader {
 
 }  // namespace
 
-std::unique_ptr<SeriesReader> NewTcpReader(const ReaderContext& context) {
+std::unique_ptr<SeriesReader> NewTcpReader(const SystemContext& context) {
   return std::make_unique<TcpReader>(context);
 }
 

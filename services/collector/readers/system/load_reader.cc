@@ -2,7 +2,7 @@
 #include "services/base/text/strings.h"
 #include "services/collector/files/proc_file.h"
 #include "services/collector/files/text_scan.h"
-#include "services/collector/readers/series_reader.h"
+#include "services/collector/readers/system/system_readers.h"
 #include "services/model/value.h"
 
 namespace pitwall::collector {
@@ -45,7 +45,7 @@ class LoadReader final : public SeriesReader {
 
 }  // namespace
 
-std::unique_ptr<SeriesReader> NewLoadReader(const ReaderContext& context) {
+std::unique_ptr<SeriesReader> NewLoadReader(const SystemContext& context) {
   return std::make_unique<LoadReader>(context);
 }
 

@@ -5,7 +5,7 @@
 #include "services/collector/files/proc_file.h"
 #include "services/collector/files/text_scan.h"
 #include "services/collector/readers/device_rows.h"
-#include "services/collector/readers/series_reader.h"
+#include "services/collector/readers/system/system_readers.h"
 #include "services/model/value.h"
 
 namespace pitwall::collector {
@@ -96,7 +96,7 @@ class NetworkReader final : public SeriesReader {
 
 }  // namespace
 
-std::unique_ptr<SeriesReader> NewNetworkReader(const ReaderContext& context) {
+std::unique_ptr<SeriesReader> NewNetworkReader(const SystemContext& context) {
   return std::make_unique<NetworkReader>(context);
 }
 

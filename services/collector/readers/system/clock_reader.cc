@@ -1,13 +1,13 @@
-#include "services/collector/readers/monotonic_event_clock.h"
-#include "services/collector/readers/series_reader.h"
+// Reader of the clocks: how far the wall clock is ahead of event time.
+#include "services/collector/readers/system/system_readers.h"
 
 namespace pitwall::collector {
 namespace {
 
 class ClockReader final : public SeriesReader {
  public:
-  ClockReader(const ReaderContext& context, const MonotonicEventClock& time)
-      : context_(context), time_(time) {}
+  explicit ClockReader(const SystemContext& context)
+      : context_(context), time_(*context.event_clock) {}
 
   bool Read() override {
     offset_ = static_cast<double>(time_.Drift()) / kNanosPerSecond;
@@ -32,9 +32,8 @@ class ClockReader final : public SeriesReader {
 
 }  // namespace
 
-std::unique_ptr<SeriesReader> NewClockReader(const ReaderContext& context,
-                                             const MonotonicEventClock& time) {
-  return std::make_unique<ClockReader>(context, time);
+std::unique_ptr<SeriesReader> NewClockReader(const SystemContext& context) {
+  return std::make_unique<ClockReader>(context);
 }
 
 }  // namespace pitwall::collector
