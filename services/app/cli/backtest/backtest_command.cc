@@ -1,6 +1,5 @@
 // Command `pitwall backtest`: runs the streaming engine over recorded data.
 #include <algorithm>
-#include <iterator>
 #include <set>
 #include <utility>
 
@@ -84,14 +83,39 @@ StatusOr<int> Backtest(const Flags& flags) {
   return range.damage.empty() ? kFine : kCheckFailed;
 }
 
+// Returns "a", "a or b", or "a, b, or c".
+std::string ListText(const std::vector<std::string>& parts, std::string_view last) {
+  if (parts.size() < 2) return Join(parts, "");
+  const std::vector<std::string> others(parts.begin(), parts.end() - 1);
+  return Cat(Join(others, ", "), others.size() > 1 ? ", " : " ", last, " ", parts.back());
+}
+
+std::vector<std::string> FormatNames(bool remarks) {
+  std::vector<std::string> names = {"log"};
+  for (const imports::Format& format : imports::Formats()) {
+    names.emplace_back(format.name);
+    if (remarks && !format.remark.empty()) CatTo(names.back(), " (", format.remark, ")");
+  }
+  return names;
+}
+
 Status CheckFormat(const std::string& format) {
-  constexpr std::string_view kFormats[] = {"log",     "openmetrics",  "csv",
-                                           "smdebug", "chrome-trace", "tensorflow"};
-  if (std::find(std::begin(kFormats), std::end(kFormats), format) != std::end(kFormats))
-    return OkStatus();
+  if (format == "log" || imports::FindFormat(format) != nullptr) return OkStatus();
   return InvalidArgument(
-      Cat("--format: must be log, openmetrics, csv, smdebug, chrome-trace, or tensorflow (got ",
-          Quote(format), ")"));
+      Cat("--format: must be ", ListText(FormatNames(false), "or"), " (got ", Quote(format), ")"));
+}
+
+// Rejects options of other formats.
+Status CheckFormatOptions(const Flags& flags, const std::string& format) {
+  for (const imports::Format& other : imports::Formats()) {
+    if (other.name == format) continue;
+    for (const imports::FormatOption& option : other.options) {
+      if (flags.Has(option.name))
+        return InvalidArgument(Cat("--", option.name, ": requires --format ", other.name, " (got ",
+                                   Quote(format), ")"));
+    }
+  }
+  return OkStatus();
 }
 
 // Rejects options that do not apply to the format and options that are mutually exclusive.
@@ -101,8 +125,7 @@ Status CheckOptions(const Flags& flags, const std::string& format) {
                                "); specify files as --input FILE…"));
   }
   RETURN_IF_ERROR(CheckFormat(format));
-  if (format != "csv" && flags.Has("mapping"))
-    return InvalidArgument(Cat("--mapping: requires --format csv (got ", Quote(format), ")"));
+  RETURN_IF_ERROR(CheckFormatOptions(flags, format));
   for (const char* const name : {"evaluation-interval", "baseline"}) {
     if (format == "log" && flags.Has(name) && !flags.Has("rules"))
       return InvalidArgument(Cat(
@@ -117,23 +140,61 @@ Status CheckOptions(const Flags& flags, const std::string& format) {
   return OkStatus();
 }
 
+std::vector<std::string> DirectoryFormats() {
+  std::vector<std::string> names;
+  for (const imports::Format& format : imports::Formats()) {
+    if (format.wanted != nullptr) names.emplace_back(format.name);
+  }
+  return names;
+}
+
+// Returns the options that only one format has, with their help.
+std::vector<std::pair<imports::FormatOption, std::string>> OwnOptions() {
+  std::vector<std::pair<imports::FormatOption, std::string>> options;
+  for (const imports::Format& format : imports::Formats()) {
+    for (const imports::FormatOption& option : format.options)
+      options.emplace_back(option, Cat(format.name, ": ", option.help));
+  }
+  return options;
+}
+
+// Returns one usage form per format of files, and one for all formats of directories.
+std::vector<std::string> UsageOfFormats() {
+  std::vector<std::string> usage;
+  for (const imports::Format& format : imports::Formats()) {
+    if (format.wanted != nullptr) continue;
+    std::string& form = usage.emplace_back(Cat("--format ", format.name));
+    for (const imports::FormatOption& option : format.options)
+      CatTo(form, " --", option.name, " ", option.value);
+    CatTo(form, " --rules FILE… --input FILE… [options]");
+  }
+  usage.push_back(
+      Cat("--format ", Join(DirectoryFormats(), "|"), " --rules FILE… --input DIR… [options]"));
+  return usage;
+}
+
 }  // namespace
 
 std::vector<FlagSpec> ReplayInputOptions() {
-  return {
-      {"format", Kind::kOne, "FORMAT",
-       "log, openmetrics, csv (also JSON), smdebug, chrome-trace, or tensorflow", "log"},
-      {"input", Kind::kMany, "PATH",
-       "log: data directory of `pitwall standalone`; other formats: files, merged by time; "
-       "smdebug, "
-       "chrome-trace, and tensorflow: also directories, one per job"},
+  // The options refer to these texts.
+  static const std::string formats = ListText(FormatNames(true), "or");
+  static const std::string inputs =
+      Cat("log: data directory of `pitwall standalone`; other formats: files, merged by time; ",
+          ListText(DirectoryFormats(), "and"), ": also directories, one per job");
+  static const std::vector<std::pair<imports::FormatOption, std::string>> own = OwnOptions();
+  std::vector<FlagSpec> options = {
+      {"format", Kind::kOne, "FORMAT", formats, "log"},
+      {"input", Kind::kMany, "PATH", inputs},
       {"brokers", Kind::kOne, "HOSTS",
        "log: read the topics of this Kafka cluster (host:port,…) instead of a data directory"},
-      {"mapping", Kind::kOne, "FILE", "csv: file that maps columns to series (docs/backtest.md)"},
+  };
+  for (const auto& [option, help] : own)
+    options.push_back({option.name, Kind::kOne, option.value, help});
+  options.push_back(
       {"duplicates", Kind::kOne, "WHICH",
        "files: refuse two values of one series at the same time, or take the first or the last",
-       "refuse"},
-  };
+       "refuse"});
+  return options;
 }
 
 std::vector<FlagSpec> ReplayRangeOptions() {
@@ -178,14 +239,7 @@ StatusOr<std::vector<IssueEvent>> Replay(const Flags& flags, BacktestRange* rang
   ASSIGN_OR_RETURN(range->end, TimeFlag(flags, "end", range->end));
   if (range->start > range->end) return InvalidArgument("--start: must not be later than --end");
   if (format == "log") return BacktestLog(flags, range, recordings);
-  ReadInput read = ReadOpenMetrics;
-  if (format == "smdebug") read = ReadDebuggerOutput;
-  if (format == "chrome-trace") read = ReadChromeTraces;
-  if (format == "tensorflow") read = ReadTensorflowProfiles;
-  if (format == "csv") {
-    ASSIGN_OR_RETURN(read, TableInput(flags));
-  }
-  return BacktestFiles(flags, *range, read, recordings);
+  return BacktestFiles(flags, *range, *imports::FindFormat(format), recordings);
 }
 
 StatusOr<int64_t> EvaluationInterval(const Flags& flags) {
@@ -209,13 +263,13 @@ StatusOr<engine::CompiledRulesPtr> ReadGivenRules(const Flags& flags,
 }
 
 Command BacktestCommand() {
+  static const std::vector<std::string> formats = UsageOfFormats();  // `usage` refers to them
+  std::vector<std::string_view> usage = {"--input DIR | --brokers HOSTS [options]"};
+  usage.insert(usage.end(), formats.begin(), formats.end());
   return {
       .name = "backtest",
       .summary = "Run rules over recorded data and print the events as CloudEvents",
-      .usage = {"--input DIR | --brokers HOSTS [options]",
-                "--format openmetrics --rules FILE… --input FILE… [options]",
-                "--format csv --mapping FILE --rules FILE… --input FILE… [options]",
-                "--format smdebug|chrome-trace|tensorflow --rules FILE… --input DIR… [options]"},
+      .usage = usage,
       .max_arguments = kAnyNumber,  // CheckOptions rejects positional arguments with a hint
       .options = BacktestFlags(),
       .examples = {"pitwall backtest --input /var/lib/pitwall --verify",

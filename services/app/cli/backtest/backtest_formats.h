@@ -1,5 +1,5 @@
-// Input formats for `pitwall backtest`, with one function per format. Each function returns the
-// events of the recording in any order.
+// Inputs of `pitwall backtest`: a log, or files in one of the formats of
+// services/codec/imports/formats. Each function returns the events of the recording in any order.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,7 @@
 #include "rules/plan/compile.h"
 #include "services/app/command/flags.h"
 #include "services/base/status.h"
+#include "services/codec/imports/formats/formats.h"
 #include "services/engine/domain/recordings.h"
 #include "services/engine/shard.h"
 #include "services/io/io.h"
@@ -59,23 +60,12 @@ StatusOr<int> VerifyLog(Log* log);
 // Function that reads one input and adds its samples to the recording.
 using ReadInput = std::function<Status(const std::string& path, offline::Recording* recording)>;
 
-// Reads each --input with `read`, merges the samples by time, and evaluates the rules specified by
-// --rules.
+// Returns the reader of inputs of a format. `format` must outlive it. Returns InvalidArgument if
+// the options of the format are invalid.
+StatusOr<ReadInput> FormatInput(const imports::Format& format, const Flags& flags);
+// Reads each --input, merges the samples by time, and evaluates the rules specified by --rules.
 StatusOr<std::vector<IssueEvent>> BacktestFiles(const Flags& flags, const BacktestRange& range,
-                                                const ReadInput& read,
+                                                const imports::Format& format,
                                                 engine::RecordingObserver* recordings);
-// Passes a file to `feed` in pieces. Errors contain the path.
-Status ForEachPiece(const std::string& path, const std::function<Status(std::string_view)>& feed);
-
-// Reads an input of --format openmetrics.
-Status ReadOpenMetrics(const std::string& path, offline::Recording* recording);
-// Returns the reader for --format csv with the given --mapping. Returns InvalidArgument if the
-// mapping is invalid.
-StatusOr<ReadInput> TableInput(const Flags& flags);
-// Read inputs of --format smdebug, chrome-trace, and tensorflow. Each input is a file, or a
-// directory with the files of one job.
-Status ReadDebuggerOutput(const std::string& path, offline::Recording* recording);
-Status ReadChromeTraces(const std::string& path, offline::Recording* recording);
-Status ReadTensorflowProfiles(const std::string& path, offline::Recording* recording);
 
 }  // namespace pitwall
