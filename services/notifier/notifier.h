@@ -23,7 +23,7 @@
 #include "services/io/io.h"
 #include "services/io/issue_source.h"
 #include "services/notifier/delivery/receiver_worker.h"
-#include "services/notifier/policies/delivery_options.h"
+#include "services/notifier/receivers/delivery_options.h"
 #include "services/self_metrics/exposition.h"
 
 namespace pitwall::notifier {

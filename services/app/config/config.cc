@@ -271,20 +271,20 @@ bool IsWebUrl(std::string_view url) {
 // Rejects URLs that contain a password. Must run before all other checks, because --print-config
 // and error messages print URLs.
 Status CheckAddresses(const Config& config) {
-  std::vector<std::pair<std::string_view, std::string_view>> urls = {
+  std::vector<std::pair<std::string, std::string>> urls = {
       {"insights.remote_write.url", config.insights.remote_write.url},
       {"external_url", config.external_url},
       {"collector.pods.url", config.collector.pods.url},
       {"executor.webhook.url", config.executor.webhook.url}};
   for (const std::string& peer : config.insights.peers) urls.emplace_back("insights.peers", peer);
-  const NotifierConfig& notifier = config.notifier;
-  for (const WebhookConfig& one : notifier.webhooks)
-    urls.emplace_back("notifier.webhooks.url", one.url);
-  for (const AlertmanagerConfig& one : notifier.alertmanagers) {
-    for (const std::string& url : one.urls) urls.emplace_back("notifier.alertmanagers.urls", url);
+  for (const notifier::ReceiverKind& kind : notifier::ReceiverKinds()) {
+    const auto list = config.notifier.receivers.find(kind.key);
+    if (list == config.notifier.receivers.end()) continue;
+    for (const auto& settings : list->second) {
+      for (auto& [key, url] : settings->Urls())
+        urls.emplace_back(Cat("notifier.", kind.key, ".", key), std::move(url));
+    }
   }
-  for (const GatewayConfig& one : notifier.gateways)
-    urls.emplace_back("notifier.gateways.url", one.url);
   for (const auto& [place, url] : urls) {
     // A value of the form file:PATH is the location of a secret, not a URL.
     if (StartsWith(url, "file:") || StartsWith(url, "env:")) continue;

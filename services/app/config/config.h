@@ -14,6 +14,7 @@
 #include "services/base/clock.h"
 #include "services/base/status.h"
 #include "services/model/job.h"
+#include "services/notifier/receivers/kinds/receiver_kind.h"
 #include "services/processor/partition_share.h"
 
 namespace pitwall {
@@ -126,64 +127,6 @@ struct MemoryConfig {
   int64_t budget = 0;  // in bytes; 0 means a share of the process's memory limit
 };
 
-struct WebhookConfig {
-  std::string name;
-  std::string url;
-  std::vector<std::string> types;
-  std::vector<std::string> severities;
-  std::vector<std::string> secrets;  // file:<path> or env:<NAME>
-  bool from_start = false;
-  std::string notify;  // incidents, events; if "", incidents, or events with notify_symptoms
-  bool notify_symptoms = false;  // also notify about symptoms while their root cause is open
-  std::string actions = "live";  // none, live, all
-};
-
-// Fields shared by all receivers except webhooks.
-struct ReceiverConfig {
-  std::string name;
-  std::vector<std::string> severities;
-  bool from_start = false;
-  std::string notify = "incidents";  // incidents or events
-  bool notify_symptoms = false;
-  std::string actions = "live";  // none, live, all
-};
-
-struct AlertmanagerConfig : ReceiverConfig {
-  std::vector<std::string> urls;  // one per cluster member
-  std::map<std::string, std::string> headers;
-  std::map<std::string, std::string> labels;
-  int64_t resend_interval_ns = 60 * kNanosPerSecond;
-  int64_t hold_ended_ns = int64_t{3600} * kNanosPerSecond;
-};
-
-struct SlackConfig : ReceiverConfig {
-  std::string url;  // file:<path> or env:<NAME>
-  std::string channel;
-};
-
-struct EmailConfig : ReceiverConfig {
-  std::string host;
-  int64_t port = 587;
-  std::string security = "starttls";  // starttls, tls, none
-  std::string user;
-  std::string password;  // file:<path> or env:<NAME>
-  std::string auth;      // plain, login; if "", the best mechanism that the server offers
-  std::string ca_file;
-  std::string from;
-  std::vector<std::string> to;
-};
-
-struct GatewayConfig : ReceiverConfig {
-  std::string method = "POST";
-  std::string url;
-  std::map<std::string, std::string> headers;
-  std::map<std::string, std::string> secrets;
-  std::string escape = "json";  // json, form, none
-  std::string body;
-  int64_t max_length = 160;
-  std::vector<std::string> success;
-};
-
 struct RouteConfig {
   std::vector<std::string> matchers;
   std::vector<std::string> receivers;
@@ -191,11 +134,7 @@ struct RouteConfig {
 };
 
 struct NotifierConfig {
-  std::vector<WebhookConfig> webhooks;
-  std::vector<AlertmanagerConfig> alertmanagers;
-  std::vector<SlackConfig> slack;
-  std::vector<EmailConfig> email;
-  std::vector<GatewayConfig> gateways;
+  notifier::ReceiverLists receivers;
   std::vector<RouteConfig> routes;
   std::string ca_file;
   bool allow_insecure = false;

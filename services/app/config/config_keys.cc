@@ -8,11 +8,6 @@
 
 namespace pitwall {
 
-void Positive(ConfigKeys& keys, std::string_view key, int64_t* nanoseconds, std::string_view help) {
-  keys.Duration(key, nanoseconds, help);
-  if (*nanoseconds < kNanosPerMilli) keys.CheckValue(key, Cat(key, " must be at least 1ms"));
-}
-
 namespace {
 
 void LogKeys(ConfigKeys& keys, LogConfig& log) {

@@ -2,75 +2,17 @@
 // share this table, so every key that the parser accepts is also printed and documented.
 //
 // To add a key, add a line to config_keys.cc and a field to config.h. Then run `ninja config_docs`,
-// which writes docs/configuration.md.
+// which writes docs/configuration.md. A kind of receiver declares its keys itself
+// (services/notifier/receivers/kinds).
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <map>
 #include <string>
-#include <string_view>
-#include <vector>
 
 #include "services/app/config/config.h"
+#include "services/base/config/config_keys.h"
 
 namespace pitwall {
-
-struct CountRange {
-  int64_t least = 0;
-  int64_t most = 0;
-  std::string_view unit;  // "" or a unit such as "bytes"
-};
-
-// Visitor for configuration keys. Each call passes a key, its description, and its field. The field
-// contains the default value until the key is read.
-class ConfigKeys {
- public:
-  virtual ~ConfigKeys() = default;
-  virtual void Text(std::string_view key, std::string* field, std::string_view help) = 0;
-  virtual void Choice(std::string_view key, const std::vector<std::string_view>& choices,
-                      std::string* field, std::string_view help) = 0;
-  virtual void Bool(std::string_view key, bool* field, std::string_view help) = 0;
-  virtual void Count(std::string_view key, const CountRange& range, int64_t* field,
-                     std::string_view help) = 0;
-  virtual void Duration(std::string_view key, int64_t* nanoseconds, std::string_view help) = 0;
-  virtual void Texts(std::string_view key, std::vector<std::string>* field,
-                     std::string_view help) = 0;
-  virtual void TextMap(std::string_view key, std::map<std::string, std::string>* field,
-                       std::string_view help) = 0;
-  virtual void Section(std::string_view key, std::string_view help,
-                       const std::function<void()>& keys) = 0;
-  // Report a problem with a key's value, or a missing key. An empty problem means that the value is
-  // valid. Only the reading visitor implements these functions.
-  virtual void CheckValue(std::string_view /*key*/, const std::string& /*problem*/) {}
-  virtual void CheckKey(std::string_view /*key*/, const std::string& /*problem*/) {}
-
-  // Visits an integer field of any width.
-  template <typename T>
-  void Number(std::string_view key, const CountRange& range, T* field, std::string_view help) {
-    int64_t wide = static_cast<int64_t>(*field);
-    Count(key, range, &wide, help);
-    *field = static_cast<T>(wide);
-  }
-  // Visits a list of maps. `keys` visits the keys of one map. `what` describes a map in messages.
-  template <typename T, typename F>
-  void List(std::string_view key, std::string_view what, std::vector<T>* items,
-            std::string_view help, F keys) {
-    Items(key, what, help,
-          {.size = items->size(),
-           .append = [items] { items->emplace_back(); },
-           .visit = [items, keys](size_t i) { keys((*items)[i]); }});
-  }
-
- protected:
-  struct Sequence {
-    size_t size = 0;
-    std::function<void()> append;
-    std::function<void(size_t)> visit;
-  };
-  virtual void Items(std::string_view key, std::string_view what, std::string_view help,
-                     const Sequence& items) = 0;
-};
 
 // Returns "" if the collector supports the sampling interval, and otherwise a description of the
 // problem.
@@ -79,8 +21,6 @@ std::string IntervalProblem(int64_t interval_ns);
 void VisitConfig(ConfigKeys& keys, Config& config);
 // Visits the keys of the `notifier` section.
 void NotifierKeys(ConfigKeys& keys, NotifierConfig& notifier);
-// Visits a duration of at least 1 ms.
-void Positive(ConfigKeys& keys, std::string_view key, int64_t* nanoseconds, std::string_view help);
 
 // Returns the contents of docs/configuration.md: the command-line options, and every key with its
 // type, default, range, and description.

@@ -43,10 +43,19 @@ TEST(Config, PrintConfig_EveryKind_RoundTrips) {
   config.collector.limits.idle_timeout_ns = 7 * kNanosPerSecond;
   config.http.tls = {.certificate = "h.pem", .key = "h.key", .client_ca = "ca.pem"};
   config.grpc.tls = {.certificate = "g.pem", .key = "g.key", .client_ca = ""};
-  config.notifier.webhooks.push_back(
-      {.name = "w", .url = "https://x", .types = {"issue.found"}, .secrets = {"env:S"}});
-  config.notifier.webhooks.push_back({.name = "all", .url = "https://y", .notify_symptoms = true});
-  config.notifier.webhooks.push_back({.name = "all2", .url = "https://z", .notify = "events"});
+  const auto receivers = ParseConfig(
+      "receivers",
+      "notifier:\n"
+      "  webhooks:\n"
+      "    - {name: w, url: 'https://x', types: [issue.found], secrets: ['env:S']}\n"
+      "    - {name: all, url: 'https://y', notify_symptoms: true}\n"
+      "    - {name: all2, url: 'https://z', notify: events}\n"
+      "  alertmanagers: [{name: am, urls: ['http://a:9093', 'http://b:9093'], labels: {a: b}}]\n"
+      "  slack: [{name: s, url: 'env:SLACK', channel: '#x'}]\n"
+      "  email: [{name: m, host: mail, from: 'a@b.c', to: ['d@e.f'], port: 465}]\n"
+      "  gateways: [{name: g, url: 'https://g', body: '{}', success: ['202']}]\n");
+  ASSERT_TRUE(receivers.ok()) << receivers.status();
+  config.notifier.receivers = receivers->notifier.receivers;
   config.executor.policies.push_back({.rule = "starter/*", .mode = "live"});
   config.processor.share = "1/3";
   config.insights.share = "1/2";
@@ -145,8 +154,8 @@ TEST(Config, WebhookOption_NameDependsOnlyOnUrl) {
     arguments.insert(arguments.end(), urls.begin(), urls.end());
     const auto config = EffectiveConfig(*Flags::Parse(ServiceFlags(), arguments));
     std::map<std::string, std::string> by_url;
-    for (const WebhookConfig& webhook : config->notifier.webhooks)
-      by_url[webhook.url] = webhook.name;
+    for (const auto& webhook : config->notifier.receivers.find("webhooks")->second)
+      by_url[webhook->Urls().front().second] = webhook->name;
     return by_url;
   };
   auto both = names({"https://a/x", "https://b/y"});
@@ -169,6 +178,14 @@ TEST(Config, CheckConfig_UrlWithPassword_ErrorOmitsPassword) {
     set(&config);
     return std::string(CheckConfig(config).message());
   };
+  const auto with = [&](std::string receiver) {
+    receiver.replace(receiver.find("URL"), 3, url);
+    return [receiver](Config* config) {
+      const auto parsed = ParseConfig("c.yaml", Cat("notifier: {", receiver, "}"));
+      ASSERT_TRUE(parsed.ok()) << parsed.status();
+      *config = *parsed;
+    };
+  };
   const std::map<std::string, std::string> problems = {
       {"remote_write", problem([&](Config* c) { c->insights.remote_write.url = url; })},
       {"peers", problem([&](Config* c) {
@@ -177,10 +194,9 @@ TEST(Config, CheckConfig_UrlWithPassword_ErrorOmitsPassword) {
       {"external_url", problem([&](Config* c) { c->external_url = url; })},
       {"pods", problem([&](Config* c) { c->collector.pods.url = url; })},
       {"executor.webhook", problem([&](Config* c) { c->executor.webhook.url = url; })},
-      {"webhooks", problem([&](Config* c) { c->notifier.webhooks.emplace_back().url = url; })},
-      {"alertmanagers",
-       problem([&](Config* c) { c->notifier.alertmanagers.emplace_back().urls = {url}; })},
-      {"gateways", problem([&](Config* c) { c->notifier.gateways.emplace_back().url = url; })},
+      {"webhooks", problem(with("webhooks: [{name: a, url: 'URL'}]"))},
+      {"alertmanagers", problem(with("alertmanagers: [{name: a, urls: ['URL']}]"))},
+      {"gateways", problem(with("gateways: [{name: a, url: 'URL', body: '{}'}]"))},
       {"remote_write ",
        problem([&](Config* c) { c->insights.remote_write.url = "ftp://user:hunter2@host/x"; })},
   };

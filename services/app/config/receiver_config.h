@@ -7,7 +7,7 @@
 
 #include "services/app/config/config.h"
 #include "services/base/status.h"
-#include "services/notifier/policies/delivery_options.h"
+#include "services/notifier/receivers/delivery_options.h"
 
 namespace pitwall {
 

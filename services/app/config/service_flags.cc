@@ -106,14 +106,14 @@ void SetJobs(const Flags& flags, Config* config) {
 }
 
 void SetWebhooks(const Flags& flags, Config* config) {
-  std::vector<WebhookConfig>& webhooks = config->notifier.webhooks;
+  auto& webhooks = config->notifier.receivers[std::string(notifier::WebhookKind().key)];
   for (const std::string& url : flags.Many("webhook")) {
     // The notifier stores the delivery position under the webhook's name. The name depends only on
     // the URL, so changes to other options do not affect the position.
     const std::string name = Cat("flag-", StableHashHex(url));
     if (std::none_of(webhooks.begin(), webhooks.end(),
-                     [&](const WebhookConfig& w) { return w.name == name; })) {
-      webhooks.push_back({.name = name, .url = url});
+                     [&](const auto& webhook) { return webhook->name == name; })) {
+      webhooks.push_back(notifier::NewWebhookSettings(name, url));
     }
   }
 }

@@ -12,7 +12,7 @@
 
 #include "services/base/text/strings.h"
 #include "services/notifier/feed/recent_events.h"
-#include "services/notifier/policies/delivery_options.h"
+#include "services/notifier/receivers/delivery_options.h"
 
 namespace pitwall::notifier {
 

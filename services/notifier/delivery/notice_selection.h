@@ -16,8 +16,8 @@
 #include "services/notifier/delivery/stored_position.h"
 #include "services/notifier/feed/issue_actions.h"
 #include "services/notifier/feed/issue_index.h"
-#include "services/notifier/policies/delivery_options.h"
 #include "services/notifier/policies/notification_policy.h"
+#include "services/notifier/receivers/delivery_options.h"
 #include "services/notifier/routing/silence.h"
 
 namespace pitwall::notifier {

@@ -13,7 +13,7 @@
 #include "services/notifier/delivery/receiver_report.h"
 #include "services/notifier/feed/issue_actions.h"
 #include "services/notifier/feed/recent_events.h"
-#include "services/notifier/policies/delivery_options.h"
+#include "services/notifier/receivers/delivery_options.h"
 
 namespace pitwall::notifier {
 

@@ -12,7 +12,7 @@
 #include "services/base/mutex.h"
 #include "services/base/status.h"
 #include "services/io/log_reset_notice.h"
-#include "services/notifier/policies/delivery_options.h"
+#include "services/notifier/receivers/delivery_options.h"
 #include "services/self_metrics/exposition.h"
 
 namespace pitwall::notifier {

@@ -21,8 +21,8 @@
 #include "services/notifier/feed/issue_actions.h"
 #include "services/notifier/feed/issue_index.h"
 #include "services/notifier/feed/recent_events.h"
-#include "services/notifier/policies/delivery_options.h"
 #include "services/notifier/policies/silence_table.h"
+#include "services/notifier/receivers/delivery_options.h"
 #include "services/self_metrics/exposition.h"
 
 namespace pitwall::notifier {

@@ -28,9 +28,9 @@
 #include <vector>
 
 #include "services/notifier/feed/recent_events.h"
-#include "services/notifier/policies/delivery_options.h"
 #include "services/notifier/policies/incident_table.h"
 #include "services/notifier/policies/notification_policy.h"
+#include "services/notifier/receivers/delivery_options.h"
 #include "services/notifier/routing/silence.h"
 
 namespace pitwall::notifier {

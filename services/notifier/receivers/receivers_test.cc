@@ -9,6 +9,7 @@
 #include "services/notifier/receivers/gateway.h"
 #include "services/notifier/receivers/message.h"
 #include "services/notifier/receivers/slack.h"
+#include "services/notifier/receivers/testing/issue_events.h"
 
 namespace pitwall::notifier {
 namespace {
@@ -16,38 +17,6 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 using Kind = Verdict::Kind;
-constexpr int64_t kS = kNanosPerSecond;
-
-IssueEvent Found() {
-  IssueEvent e;
-  e.job = "u0:llm:1";
-  e.job_name = "llm";
-  e.rule = "training/numerics/NonFinite";
-  e.alert = "NonFinite";
-  e.labels =
-      Labels{{"alertname", "NonFinite"}, {"severity", "critical"}, {"rank", "3"}, {"node", "n1"}};
-  e.severity = "critical";
-  e.time = EventTime::FromNs(1'000'010 * kS);
-  e.active_since = EventTime::FromNs(1'000'000 * kS);
-  e.sequence = 1;
-  e.step = 120;
-  e.summary = "the loss is <NaN> & stays so";
-  e.suggestion = "lower the learning rate";
-  e.incident = "abcdef0123456789";
-  e.id = MakeEventId(e);
-  return e;
-}
-
-IssueEvent Ended(EndReason reason) {
-  IssueEvent e = Found();
-  e.type = EventType::kIssueResolved;
-  e.sequence = 2;
-  e.ended_at = e.time + Duration::Seconds(60);
-  e.end_reason = reason;
-  if (reason == EndReason::kJobEnded) e.end_detail = EndDetail::kFailed;
-  e.id = MakeEventId(e);
-  return e;
-}
 
 HttpCall CallOf(const Receiver& receiver, const IssueEvent& event,
                 int64_t wall_ns = 1'000'020 * kS) {

@@ -18,7 +18,7 @@
 #include "services/io/http_transport.h"
 #include "services/io/io.h"
 #include "services/model/issues/issue.h"
-#include "services/notifier/policies/delivery_options.h"
+#include "services/notifier/receivers/delivery_options.h"
 #include "services/notifier/receivers/webhook.h"
 
 namespace pitwall::notifier {

@@ -1,4 +1,4 @@
-#include "services/notifier/policies/delivery_options.h"
+#include "services/notifier/receivers/delivery_options.h"
 
 #include <algorithm>
 
