@@ -16,6 +16,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
+constexpr int64_t kS = kNanosPerSecond;
 using Kind = Verdict::Kind;
 
 HttpCall CallOf(const Receiver& receiver, const IssueEvent& event,

@@ -6,8 +6,6 @@
 
 namespace pitwall::notifier {
 
-inline constexpr int64_t kS = kNanosPerSecond;
-
 inline IssueEvent Found() {
   IssueEvent e;
   e.job = "u0:llm:1";
@@ -17,8 +15,8 @@ inline IssueEvent Found() {
   e.labels =
       Labels{{"alertname", "NonFinite"}, {"severity", "critical"}, {"rank", "3"}, {"node", "n1"}};
   e.severity = "critical";
-  e.time = EventTime::FromNs(1'000'010 * kS);
-  e.active_since = EventTime::FromNs(1'000'000 * kS);
+  e.time = EventTime::FromNs(1'000'010 * kNanosPerSecond);
+  e.active_since = EventTime::FromNs(1'000'000 * kNanosPerSecond);
   e.sequence = 1;
   e.step = 120;
   e.summary = "the loss is <NaN> & stays so";
