@@ -366,7 +366,7 @@ class OpenMetricsBacktest(unittest.TestCase):
         self.assertIn("skipped 1 invalid line: %s:2:2: expected } after these labels" % bad, done.stderr)
         done = subprocess.run([BINARY, "backtest", "--format", "xml", "--input", good], capture_output=True, text=True)
         self.assertEqual(done.returncode, 2)
-        self.assertIn("must be log, openmetrics, csv, smdebug, chrome-trace, or tensorflow", done.stderr)
+        self.assertIn("must be log, openmetrics, csv, smdebug, chrome-trace, tensorflow, or tensorboard", done.stderr)
 
 
 if __name__ == "__main__":
