@@ -5,7 +5,7 @@ import { duration, plural } from "../parts/format.ts";
 import { useIssues, useJob } from "../api/load.ts";
 import { actionText, Cut, eventTime, Head, Num, Panel, Reading, whoOf } from "../parts/parts.tsx";
 import { place } from "../route.ts";
-import type { TabProps } from "../job/tabs.ts";
+import type { TabProps } from "../parts/tab_props.ts";
 import type { CloudEvent } from "../api/types.ts";
 
 interface Captured {

@@ -6,7 +6,7 @@ import { useIssues, useLoad } from "../api/load.ts";
 import { Cut, Head, Num, Panel, Reading } from "../parts/parts.tsx";
 import { chosenRange } from "../charts/range.ts";
 import { place, setQuery } from "../route.ts";
-import type { TabProps } from "../job/tabs.ts";
+import type { TabProps } from "../parts/tab_props.ts";
 import type { Differs, Issue, JobDetail, WhatIf } from "../api/types.ts";
 
 function Cost({ job, rank }: { job: JobDetail; rank: string }) {

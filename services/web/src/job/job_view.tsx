@@ -10,7 +10,8 @@ import { useLoad } from "../api/load.ts";
 import { Failed, JobState, Reading, Waiting } from "../parts/parts.tsx";
 import { moveRange, ranges, rangeName, resetRange } from "../charts/range.ts";
 import { go, place, setQuery } from "../route.ts";
-import { type Tab, type TabProps, tabs } from "./tabs.ts";
+import { type Tab, tabs } from "./tabs.ts";
+import type { TabProps } from "../parts/tab_props.ts";
 import type { JobDetail } from "../api/types.ts";
 
 const loaded = new Map<string, ComponentType<TabProps>>();

@@ -1,11 +1,7 @@
 // Tabs of a job, in the order of their keys 1 to 9. A tab's code is loaded when the tab is first opened.
 import type { ComponentType } from "preact";
 import { Overview } from "../overview/overview.tsx";
-import type { JobDetail } from "../api/types.ts";
-
-export interface TabProps {
-  job: JobDetail;
-}
+import type { TabProps } from "../parts/tab_props.ts";
 
 export interface Tab {
   key: string; // in the address, as tab=KEY

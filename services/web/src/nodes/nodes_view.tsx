@@ -9,7 +9,7 @@ import { bytes, duration, percent, time } from "../parts/format.ts";
 import { type Loaded, useLoad } from "../api/load.ts";
 import { Panel, Reading } from "../parts/parts.tsx";
 import { place, setQuery } from "../route.ts";
-import type { TabProps } from "../job/tabs.ts";
+import type { TabProps } from "../parts/tab_props.ts";
 import type { HeatMap, JobDetail } from "../api/types.ts";
 import { LastSteps } from "./last_steps.tsx";
 import { RanksSteps } from "./ranks_steps.tsx";

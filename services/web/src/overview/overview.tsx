@@ -8,7 +8,7 @@ import { rangeOf } from "../charts/range.ts";
 import { Progress } from "./progress.tsx";
 import { RuleTable } from "../rules/rule_table.tsx";
 import { Operations, ResourceTable } from "./tables.tsx";
-import type { TabProps } from "../job/tabs.ts";
+import type { TabProps } from "../parts/tab_props.ts";
 import type { CloudEvent, Incident } from "../api/types.ts";
 
 export function Overview({ job }: TabProps) {

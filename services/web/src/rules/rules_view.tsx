@@ -6,7 +6,7 @@ import { place, setQuery } from "../route.ts";
 import { judged, order, RuleState } from "./rule_table.tsx";
 import { SetParameter } from "./set_parameter.tsx";
 import { supplies } from "./supplies.ts";
-import type { TabProps } from "../job/tabs.ts";
+import type { TabProps } from "../parts/tab_props.ts";
 import type { CloudEvent, Issue, JobDetail, Rule } from "../api/types.ts";
 
 // Rules with issues or errors come first.

@@ -5,7 +5,7 @@ import { plural } from "../parts/format.ts";
 import { useLoad } from "../api/load.ts";
 import { Cut, Panel, Reading } from "../parts/parts.tsx";
 import { jobPath, place, setQuery } from "../route.ts";
-import type { TabProps } from "../job/tabs.ts";
+import type { TabProps } from "../parts/tab_props.ts";
 import type { Job, JobPage, SeriesList } from "../api/types.ts";
 import { Classes } from "./classes.tsx";
 import { firstRank, ScalarChart, scalarsOf } from "./scalars.tsx";
