@@ -7,7 +7,9 @@ import { parse } from "yaml";
 import { bytes, count, digits, duration, exactTime, msOf, percent, secondsBetween, shownNumber, time } from "../src/parts/format.ts";
 import { leftSide, queryOf } from "../src/issues/expression.ts";
 import { supplies } from "../src/rules/supplies.ts";
-import { answers, at, clocks, hostile } from "./answers.ts";
+import { answers } from "./answers.ts";
+import { clocks } from "./issue_answers.ts";
+import { at, hostile } from "./job_answers.ts";
 
 const openapi = parse(readFileSync("openapi.yaml", "utf8"));
 const ajv = new Ajv2020({ strict: false });

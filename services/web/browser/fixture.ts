@@ -3,7 +3,8 @@
 import { readFileSync } from "node:fs";
 import { createServer, type Server, type ServerResponse } from "node:http";
 import { extname, join, normalize } from "node:path";
-import { answers, hostile, jobPage, manyJobs } from "./answers.ts";
+import { answers } from "./answers.ts";
+import { hostile, jobPage, manyJobs } from "./job_answers.ts";
 import { encoded } from "./node_answers.ts";
 
 const types: Record<string, string> = { ".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8" };

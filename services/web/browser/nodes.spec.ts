@@ -1,6 +1,7 @@
 // Tests for the Nodes tab, in a real browser against the fixture server.
 import { expect, type Page, test } from "@playwright/test";
-import { answers, at, hostile } from "./answers.ts";
+import { answers } from "./answers.ts";
+import { at, hostile } from "./job_answers.ts";
 import { type Fixture, startFixture } from "./fixture.ts";
 import { checkAccess, checkFaults, checkFit, open } from "./harness.ts";
 import type { Chart, JobDetail } from "../src/api/types.ts";

@@ -1,6 +1,7 @@
 // Tests for the page's speed and memory usage. Times are relative to the empty shell in the same run, because machines differ.
 import { expect, type Page, test } from "@playwright/test";
-import { answers, at, base } from "./answers.ts";
+import { answers } from "./answers.ts";
+import { at, base } from "./job_answers.ts";
 import { type Fixture, startFixture } from "./fixture.ts";
 import { checkFaults, open } from "./harness.ts";
 import type { JobDetail } from "../src/api/types.ts";

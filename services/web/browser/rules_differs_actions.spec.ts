@@ -1,6 +1,8 @@
 // Tests for the Rules, What differs, and Actions tabs, for time travel, and for the report link.
 import { expect, type Page, test } from "@playwright/test";
-import { at, base, straggler, whatIf } from "./answers.ts";
+import { whatIf } from "./answers.ts";
+import { straggler } from "./issue_answers.ts";
+import { at, base } from "./job_answers.ts";
 import { type Fixture, startFixture } from "./fixture.ts";
 import { checkAccess, checkFaults, open as openOn } from "./harness.ts";
 

@@ -1,5 +1,6 @@
 // Page states that a user may see, each with API responses and an address.
-import { answers, at, base } from "./answers.ts";
+import { answers } from "./answers.ts";
+import { at, base } from "./job_answers.ts";
 import type { Answer } from "./fixture.ts";
 import { heatMap, stepHeatMap } from "./node_answers.ts";
 import type { Issue, JobDetail, Rule, Source } from "../src/api/types.ts";

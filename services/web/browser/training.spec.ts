@@ -1,6 +1,6 @@
 // Tests for the Training tab, in a real browser against the fixture server.
 import { expect, type Page, test } from "@playwright/test";
-import { at, jobs } from "./answers.ts";
+import { at, jobs } from "./job_answers.ts";
 import { type Fixture, startFixture } from "./fixture.ts";
 import { checkAccess, checkFaults, checkFit, open } from "./harness.ts";
 import { confusion, earlier, features, gradient, loss, scores, seriesList } from "./training_answers.ts";
