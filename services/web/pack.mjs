@@ -1,5 +1,5 @@
-// Generator of the embedded page: pack.mjs DIST OUT writes the files of DIST as C++. Each file is stored plain, with gzip, and with brotli,
-// together with its type and entity tag.
+// Generator of the embedded page: pack.mjs DIST OUT writes the files of DIST as C++. Each file is stored plain, with
+// gzip, and with brotli, together with its type and entity tag.
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -26,7 +26,9 @@ names.forEach((name, i) => {
   const type = types[name.split(".").pop()];
   if (!type) throw new Error(`${name}: unknown type; add it to pack.mjs`);
   const plain = readFileSync(join(dist, name));
-  const brotli = brotliCompressSync(plain, { params: { [constants.BROTLI_PARAM_QUALITY]: 11, [constants.BROTLI_PARAM_SIZE_HINT]: plain.length } });
+  const brotli = brotliCompressSync(plain, {
+    params: { [constants.BROTLI_PARAM_QUALITY]: 11, [constants.BROTLI_PARAM_SIZE_HINT]: plain.length },
+  });
   const gzip = gzipSync(plain, { level: 9 });
   if (!name.endsWith(".html")) {
     sum.plain += plain.length;
@@ -40,7 +42,9 @@ names.forEach((name, i) => {
   rows.push(`    {"/${name}", "${type}", "\\"${tag}\\"", ${views.join(", ")}},`);
 });
 if (sum.plain > budget.plain || sum.brotli > budget.brotli) {
-  throw new Error(`JS and CSS: exceed the budget of ${budget.plain} bytes and ${budget.brotli} with brotli (got ${sum.plain} and ${sum.brotli})`);
+  throw new Error(
+    `JS and CSS: exceed the budget of ${budget.plain} bytes and ${budget.brotli} with brotli (got ${sum.plain} and ${sum.brotli})`,
+  );
 }
 const csp = readFileSync("csp.txt", "utf8").trim();
 writeFileSync(

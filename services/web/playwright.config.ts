@@ -12,6 +12,9 @@ export default defineConfig({
   use: {
     viewport: { width: 1280, height: 900 },
     timezoneId: "America/New_York",
-    launchOptions: { executablePath: process.env.PITWALL_BROWSER ?? "/usr/bin/chromium-headless-shell", args: ["--no-sandbox", "--disable-gpu"] },
+    launchOptions: {
+      executablePath: process.env.PITWALL_BROWSER ?? "/usr/bin/chromium-headless-shell",
+      args: ["--no-sandbox", "--disable-gpu"],
+    },
   },
 });

@@ -4,7 +4,18 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { parse } from "yaml";
-import { bytes, count, digits, duration, exactTime, msOf, percent, secondsBetween, shownNumber, time } from "../src/parts/format.ts";
+import {
+  bytes,
+  count,
+  digits,
+  duration,
+  exactTime,
+  msOf,
+  percent,
+  secondsBetween,
+  shownNumber,
+  time,
+} from "../src/parts/format.ts";
 import { leftSide, queryOf } from "../src/issues/expression.ts";
 import { supplies } from "../src/rules/supplies.ts";
 import { answers } from "./answers.ts";
@@ -16,10 +27,28 @@ const ajv = new Ajv2020({ strict: false });
 ajv.addSchema({ $id: "api", components: openapi.components });
 
 const checked: [string, string, Record<string, string>][] = [
-  ["/jobs", "Jobs", {}], ["/job", "JobDetail", {}], ["/issues", "Issues", {}], ["/issue", "IssueDetail", { id: clocks.id }], ["/incidents", "Incidents", {}], ["/actions", "Actions", {}], ["/rules", "Rules", {}],
-  ["/resources", "Resources", {}], ["/operators", "Operators", {}], ["/what-if", "WhatIf", { rank: "5" }], ["/differs", "Differs", {}], ["/captures", "Captures", {}], ["/chart", "Chart", { match: "hw_temperature_celsius{}" }],
-  ["/chart", "Chart", { match: "system_network_io_bytes_total{}" }], ["/heatmap", "HeatMap", { match: "hw_gpu_utilization_ratio{}", width: "20" }], ["/heatmap/steps", "StepHeatMap", { basis: "own" }], ["/spans", "Spans", { limit: "100" }], ["/phases", "Phases", {}],
-  ["/chart", "Chart", { match: "train_loss", axis: "step", mode: "eval" }], ["/chart", "Chart", { match: "train_loss" }], ["/series", "SeriesList", {}], ["/tensors", "Tensors", {}],
+  ["/jobs", "Jobs", {}],
+  ["/job", "JobDetail", {}],
+  ["/issues", "Issues", {}],
+  ["/issue", "IssueDetail", { id: clocks.id }],
+  ["/incidents", "Incidents", {}],
+  ["/actions", "Actions", {}],
+  ["/rules", "Rules", {}],
+  ["/resources", "Resources", {}],
+  ["/operators", "Operators", {}],
+  ["/what-if", "WhatIf", { rank: "5" }],
+  ["/differs", "Differs", {}],
+  ["/captures", "Captures", {}],
+  ["/chart", "Chart", { match: "hw_temperature_celsius{}" }],
+  ["/chart", "Chart", { match: "system_network_io_bytes_total{}" }],
+  ["/heatmap", "HeatMap", { match: "hw_gpu_utilization_ratio{}", width: "20" }],
+  ["/heatmap/steps", "StepHeatMap", { basis: "own" }],
+  ["/spans", "Spans", { limit: "100" }],
+  ["/phases", "Phases", {}],
+  ["/chart", "Chart", { match: "train_loss", axis: "step", mode: "eval" }],
+  ["/chart", "Chart", { match: "train_loss" }],
+  ["/series", "SeriesList", {}],
+  ["/tensors", "Tensors", {}],
   ["/steps", "Steps", { from_step: "7" }],
 ];
 for (const [path, schema, query] of checked) {
@@ -43,24 +72,45 @@ test("nanoseconds keep full precision", () => {
 
 test("the query is the left side of the criterion for one job", () => {
   assert.equal(leftSide("(1 - avg by (node) (x)) > $busy"), "(1 - avg by (node) (x))");
-  assert.equal(leftSide('((time() - max(timestamp(x))) > $stall) unless on () (max(y{phase=~"a > 1 or (b"}) == 1)'), "(time() - max(timestamp(x)))");
+  assert.equal(
+    leftSide('((time() - max(timestamp(x))) > $stall) unless on () (max(y{phase=~"a > 1 or (b"}) == 1)'),
+    "(time() - max(timestamp(x)))",
+  );
   assert.equal(leftSide("(x > 1) or (y > 2)"), "");
   assert.equal(leftSide("(x) + (y)"), "");
   const busy = '(1 - avg by (node) (avg_over_time(cpu_ratio{mode="idle"}[$window]) / cpu_ratio_max)) > $busy';
-  assert.equal(queryOf(busy, ["cpu_ratio"], 'a "job"', { busy: 0.9, window: "10s" }), '(1 - avg by (node) (avg_over_time(cpu_ratio{pitwall_job="a \\"job\\"",mode="idle"}[10s]) / cpu_ratio_max))');
+  assert.equal(
+    queryOf(busy, ["cpu_ratio"], 'a "job"', { busy: 0.9, window: "10s" }),
+    '(1 - avg by (node) (avg_over_time(cpu_ratio{pitwall_job="a \\"job\\"",mode="idle"}[10s]) / cpu_ratio_max))',
+  );
   assert.equal(queryOf("x / x > 1", ["x"], "j", {}), 'x{pitwall_job="j"} / x{pitwall_job="j"}');
   // Inputs that the history does not store: other rules' series, windows of steps and attempts, and unknown parameters.
-  for (const text of ["rank:own:ratio > 1", "avg_over_time(x[100]) > 1", "max(x[attempt]) > 1", "((x > 1) and (y > 1)) or (z > 2)", "x * $factor > 1"]) assert.equal(queryOf(text, ["x"], "j", {}), "", text);
+  for (const text of [
+    "rank:own:ratio > 1",
+    "avg_over_time(x[100]) > 1",
+    "max(x[attempt]) > 1",
+    "((x > 1) and (y > 1)) or (z > 2)",
+    "x * $factor > 1",
+  ])
+    assert.equal(queryOf(text, ["x"], "j", {}), "", text);
 });
 
 test("each missing series has a command that supplies it", () => {
   const { metrics } = parse(readFileSync("metrics.yaml", "utf8")) as { metrics: { name: string; producer: string }[] };
-  const command: Record<string, string> = { collector: "pitwall collector", client: "import pitwall", foreign: "pack:derive" };
+  const command: Record<string, string> = {
+    collector: "pitwall collector",
+    client: "import pitwall",
+    foreign: "pack:derive",
+  };
   assert.ok(metrics.length > 100);
   for (const { name, producer } of metrics) {
     // A rule never lacks a series that the engine derives, except for baselines from earlier runs.
     const wanted = name.startsWith("baseline_") ? "pitwall baseline" : command[producer];
-    if (wanted) assert.ok(supplies(`no series of ${name}`, false).includes(wanted), `${name} of the ${producer}: ${supplies(`no series of ${name}`, false)}`);
+    if (wanted)
+      assert.ok(
+        supplies(`no series of ${name}`, false).includes(wanted),
+        `${name} of the ${producer}: ${supplies(`no series of ${name}`, false)}`,
+      );
   }
   assert.equal(supplies("no series of hw_power_watts; withheld", false), "");
   assert.equal(supplies("waits for 30 steps", false), "");
@@ -71,7 +121,13 @@ test("numbers are formatted readably", () => {
   const plain = (text: string) => text.replaceAll("\u202f", " ");
   assert.equal(plain(duration(0.0125)), "12.5 ms");
   assert.equal(plain(duration(59.7)), "1 min 0 s");
-  for (const [seconds, text] of [[0.99951, "1 s"], [9.9951e-4, "1 ms"], [9.9951e-7, "1 µs"], [0.9994, "999 ms"]] as const) assert.equal(plain(duration(seconds)), text);
+  for (const [seconds, text] of [
+    [0.99951, "1 s"],
+    [9.9951e-4, "1 ms"],
+    [9.9951e-7, "1 µs"],
+    [0.9994, "999 ms"],
+  ] as const)
+    assert.equal(plain(duration(seconds)), text);
   assert.equal(plain(bytes(1048571)), "1.00 MiB");
   assert.equal(plain(duration(3 * 86400 + 7200)), "3 d 2 h");
   assert.equal(plain(duration(-90)), "−1 min 30 s");

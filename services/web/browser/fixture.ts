@@ -1,5 +1,5 @@
-// Test server that serves the built page and recorded API responses, without a pipeline. answers.test.ts checks the responses against openapi.yaml.
-// The headers match page_routes.cc.
+// Test server that serves the built page and recorded API responses, without a pipeline. answers.test.ts checks the
+// responses against openapi.yaml. The headers match page_routes.cc.
 import { readFileSync } from "node:fs";
 import { createServer, type Server, type ServerResponse } from "node:http";
 import { extname, join, normalize } from "node:path";
@@ -7,7 +7,11 @@ import { answers } from "./answers.ts";
 import { hostile, jobPage, manyJobs } from "./job_answers.ts";
 import { encoded } from "./node_answers.ts";
 
-const types: Record<string, string> = { ".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8" };
+const types: Record<string, string> = {
+  ".html": "text/html; charset=utf-8",
+  ".js": "text/javascript; charset=utf-8",
+  ".css": "text/css; charset=utf-8",
+};
 
 export interface Answer {
   status: number; // 0: never responds
@@ -18,7 +22,8 @@ export interface Fixture {
   address: string;
   streams: Set<ServerResponse>;
   asked: string[];
-  // Events published before any stream is open are kept for the first one, because a page opens its stream after it renders.
+  // Events published before any stream is open are kept for the first one, because a page opens its stream after it
+  // renders.
   publish(topic: string, data: object): void;
   // Replaces the response for a path; null restores the recorded one.
   override(path: string, answer: Answer | null): void;
@@ -42,13 +47,23 @@ export async function startFixture(options: { token?: string; jobs?: number } = 
     if (url.pathname === "/api/v1/query_range") {
       asked.push(`${request.method} ${url.pathname}${url.search}`);
       const fixed = overrides.get(url.pathname);
-      return json(response, fixed?.status ?? 422, fixed ? (fixed.body as (query: URLSearchParams) => unknown)(url.searchParams) : { status: "error", error: "none" });
+      return json(
+        response,
+        fixed?.status ?? 422,
+        fixed
+          ? (fixed.body as (query: URLSearchParams) => unknown)(url.searchParams)
+          : { status: "error", error: "none" },
+      );
     }
     if (api === null) {
       const file = url.pathname.startsWith("/assets/") ? normalize(url.pathname) : "/index.html";
       try {
         const body = readFileSync(join("dist", file));
-        response.writeHead(200, { "Content-Type": types[extname(file)] ?? "application/octet-stream", "Content-Security-Policy": csp, "X-Content-Type-Options": "nosniff" });
+        response.writeHead(200, {
+          "Content-Type": types[extname(file)] ?? "application/octet-stream",
+          "Content-Security-Policy": csp,
+          "X-Content-Type-Options": "nosniff",
+        });
         response.end(body);
       } catch {
         response.writeHead(404).end();
@@ -62,8 +77,21 @@ export async function startFixture(options: { token?: string; jobs?: number } = 
         text += part;
       });
       request.on("end", () => {
-        if (JSON.parse(text).token === options.token) json(response, 200, { role: "view", expires_ns: "1767269700000000000" }, { "Set-Cookie": "pitwall_session=x; Path=/; HttpOnly; SameSite=Strict" });
-        else json(response, 401, { error: { code: "unauthenticated", message: "token: unknown; give the token that the server was started with", place: "token" } });
+        if (JSON.parse(text).token === options.token)
+          json(
+            response,
+            200,
+            { role: "view", expires_ns: "1767269700000000000" },
+            { "Set-Cookie": "pitwall_session=x; Path=/; HttpOnly; SameSite=Strict" },
+          );
+        else
+          json(response, 401, {
+            error: {
+              code: "unauthenticated",
+              message: "token: unknown; give the token that the server was started with",
+              place: "token",
+            },
+          });
       });
       return;
     }
@@ -85,7 +113,8 @@ export async function startFixture(options: { token?: string; jobs?: number } = 
     const fixed = overrides.get(api);
     if (fixed?.status === 0) return;
     const given = typeof fixed?.body === "function" ? fixed.body(url.searchParams) : fixed?.body;
-    if (fixed && (fixed.status !== 200 || url.searchParams.get("format") !== "binary")) return json(response, fixed.status, given);
+    if (fixed && (fixed.status !== 200 || url.searchParams.get("format") !== "binary"))
+      return json(response, fixed.status, given);
     if (api === "/session") return json(response, 200, { role: "view", expires_ns: null });
     if (api === "/jobs" && options.jobs) return json(response, 200, jobPage(manyJobs(options.jobs), url.searchParams));
     const job = url.searchParams.get("job");
@@ -96,7 +125,9 @@ export async function startFixture(options: { token?: string; jobs?: number } = 
       return;
     }
     if (body) return json(response, 200, body);
-    json(response, 404, { error: { code: "not_found", message: `job: not found ("${job ?? ""}"); list the jobs`, place: "job" } });
+    json(response, 404, {
+      error: { code: "not_found", message: `job: not found ("${job ?? ""}"); list the jobs`, place: "job" },
+    });
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const bound = server.address();

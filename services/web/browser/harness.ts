@@ -5,8 +5,8 @@ import type { Fixture } from "./fixture.ts";
 
 let opened: string[] = [];
 
-// Opens a page and collects console errors, CSP violations, and requests to other origins. Errors from the shutdown of a test's server do not count
-// toward the next test.
+// Opens a page and collects console errors, CSP violations, and requests to other origins. Errors from the shutdown of
+// a test's server do not count toward the next test.
 export async function open(page: Page, path: string, server: Fixture): Promise<void> {
   const faults: string[] = [];
   opened = faults;
@@ -15,10 +15,13 @@ export async function open(page: Page, path: string, server: Fixture): Promise<v
   });
   page.on("pageerror", (error) => faults.push(String(error)));
   page.on("request", (request) => {
-    if (!request.url().startsWith(server.address) && !request.url().startsWith("data:")) faults.push(`left its origin: ${request.url()}`);
+    if (!request.url().startsWith(server.address) && !request.url().startsWith("data:"))
+      faults.push(`left its origin: ${request.url()}`);
   });
   await page.addInitScript(() => {
-    document.addEventListener("securitypolicyviolation", (event) => console.error(`CSP: ${event.violatedDirective} ${event.blockedURI}`));
+    document.addEventListener("securitypolicyviolation", (event) =>
+      console.error(`CSP: ${event.violatedDirective} ${event.blockedURI}`),
+    );
   });
   await page.goto(server.address + path);
 }
@@ -29,17 +32,28 @@ export function checkFaults(): void {
 
 export async function checkAccess(page: Page): Promise<void> {
   const found = await new AxeBuilder({ page }).analyze();
-  expect(found.violations.map((one) => `${one.id}: ${one.nodes.map((node) => node.html.slice(0, 120)).join(" | ")}`)).toEqual([]);
+  expect(
+    found.violations.map((one) => `${one.id}: ${one.nodes.map((node) => node.html.slice(0, 120)).join(" | ")}`),
+  ).toEqual([]);
 }
 
 // Checks that truncated text has a title and that nothing is wider than the page.
 export async function checkFit(page: Page): Promise<void> {
   const bad = await page.evaluate(() => {
     const out: string[] = [];
-    if (document.documentElement.scrollWidth > document.documentElement.clientWidth) out.push(`page is ${document.documentElement.scrollWidth} px wide`);
+    if (document.documentElement.scrollWidth > document.documentElement.clientWidth)
+      out.push(`page is ${document.documentElement.scrollWidth} px wide`);
     for (const element of document.querySelectorAll("main *")) {
       const style = getComputedStyle(element);
-      if (element.scrollWidth > element.clientWidth + 1 && style.overflowX === "hidden" && element.clientWidth > 1 && !element.closest("[title]") && !element.querySelector("[title]") && !element.closest(".sr")) out.push(`${element.tagName}.${element.className}: ${element.textContent?.slice(0, 60)}`);
+      if (
+        element.scrollWidth > element.clientWidth + 1 &&
+        style.overflowX === "hidden" &&
+        element.clientWidth > 1 &&
+        !element.closest("[title]") &&
+        !element.querySelector("[title]") &&
+        !element.closest(".sr")
+      )
+        out.push(`${element.tagName}.${element.className}: ${element.textContent?.slice(0, 60)}`);
     }
     return out;
   });

@@ -25,13 +25,20 @@ async function settled(page: Page): Promise<void> {
   await expect(page.locator(".timeline canvas[data-ready]")).toBeVisible();
   await expect(page.locator(".waiting")).toHaveCount(0);
 }
-const axes = (page: Page) => page.locator(".plots canvas[data-ready]").evaluateAll((all) => all.map((one) => `${(one as HTMLElement).dataset.xMin} ${(one as HTMLElement).dataset.xMax}`));
+const axes = (page: Page) =>
+  page
+    .locator(".plots canvas[data-ready]")
+    .evaluateAll((all) =>
+      all.map((one) => `${(one as HTMLElement).dataset.xMin} ${(one as HTMLElement).dataset.xMax}`),
+    );
 // Drags the pointer from one fraction of the plot's width to another.
 async function drag(page: Page, title: string, from: number, to: number): Promise<[number, number]> {
   const box = canvas(page, title);
   await box.scrollIntoViewIfNeeded();
   const { x, y, width } = (await box.boundingBox()) as { x: number; y: number; width: number };
-  const { left, right, xMin, xMax } = await box.evaluate((one) => ({ ...(one as HTMLElement).dataset }) as Record<string, string>);
+  const { left, right, xMin, xMax } = await box.evaluate(
+    (one) => ({ ...(one as HTMLElement).dataset }) as Record<string, string>,
+  );
   const place = (share: number) => Math.round(x + Number(left) + share * (width - Number(left) - Number(right)));
   await page.mouse.move(place(from), y + 60);
   await page.mouse.down();
@@ -70,8 +77,12 @@ test("a zoom applies to all charts and survives a reload", async ({ page }) => {
   const url = new URL(page.url());
   expect([Number(url.searchParams.get("from")) / 1e6, Number(url.searchParams.get("to")) / 1e6]).toEqual([low, high]);
   // The data must be requested for the new range.
-  expect(fixture.asked.filter((line) => line.includes(`from=${url.searchParams.get("from")}`)).length).toBeGreaterThan(7);
-  await expect.poll(() => page.locator(".timeline canvas").evaluate((one) => Number((one as HTMLElement).dataset.xMin))).toBe(low);
+  expect(fixture.asked.filter((line) => line.includes(`from=${url.searchParams.get("from")}`)).length).toBeGreaterThan(
+    7,
+  );
+  await expect
+    .poll(() => page.locator(".timeline canvas").evaluate((one) => Number((one as HTMLElement).dataset.xMin)))
+    .toBe(low);
   await page.reload();
   await settled(page);
   expect(new Set(await axes(page))).toEqual(new Set([`${low} ${high}`]));
@@ -79,7 +90,9 @@ test("a zoom applies to all charts and survives a reload", async ({ page }) => {
   await expect(page.getByText("Fixed range")).toBeVisible();
   // The key d moves the range by half its length, and w halves the range.
   await page.keyboard.press("d");
-  await expect.poll(async () => Number(((await axes(page))[0] as string).split(" ")[0])).toBeCloseTo(low + (high - low) / 2, -1);
+  await expect
+    .poll(async () => Number(((await axes(page))[0] as string).split(" ")[0]))
+    .toBeCloseTo(low + (high - low) / 2, -1);
   await page.keyboard.press("w");
   const length = async () => {
     const [a, b] = ((await axes(page))[0] as string).split(" ").map(Number) as [number, number];
@@ -103,8 +116,12 @@ test("all charts share the crosshair and show its values", async ({ page }) => {
   await expect(page.locator(".grid-map .hair, .timeline .hair")).toHaveCount(2);
   const hair = (await page.locator('[data-plot="CPU"] .hair').boundingBox()) as { x: number };
   expect(Math.abs(hair.x - x)).toBeLessThan(2);
-  const { left, right, xMin, xMax } = await canvas(page, "GPU").evaluate((one) => ({ ...(one as HTMLElement).dataset }) as Record<string, string>);
-  const ms = Number(xMin) + ((x - box.x - Number(left)) / (box.width - Number(left) - Number(right))) * (Number(xMax) - Number(xMin));
+  const { left, right, xMin, xMax } = await canvas(page, "GPU").evaluate(
+    (one) => ({ ...(one as HTMLElement).dataset }) as Record<string, string>,
+  );
+  const ms =
+    Number(xMin) +
+    ((x - box.x - Number(left)) / (box.width - Number(left) - Number(right))) * (Number(xMax) - Number(xMin));
   const mean = [0, 1, 2, 3].reduce((sum, gpu) => sum + gpuUse(0, gpu, ms / 1000 - 1_767_225_600), 0) / 4;
   const shown = Number.parseFloat((await page.locator('[data-plot="GPU"] .legend b').first().textContent()) as string);
   expect(Math.abs(shown - mean * 100)).toBeLessThan(0.6);
@@ -126,7 +143,18 @@ test("a counter with one sample shows why it has no rate", async ({ page }) => {
     body: (query: URLSearchParams) => {
       const all = answers("/chart", query, false) as Chart;
       const first = <T>(values: T[]) => values.slice(0, 1);
-      return query.get("match")?.includes("disk") ? { ...all, series: all.series.map((one) => ({ ...one, times_ns: first(one.times_ns), min: first(one.min), max: first(one.max), last: first(one.last) })) } : all;
+      return query.get("match")?.includes("disk")
+        ? {
+            ...all,
+            series: all.series.map((one) => ({
+              ...one,
+              times_ns: first(one.times_ns),
+              min: first(one.min),
+              max: first(one.max),
+              last: first(one.last),
+            })),
+          }
+        : all;
     },
   });
   await open(page, path, fixture);
@@ -137,10 +165,14 @@ test("a counter with one sample shows why it has no rate", async ({ page }) => {
 
 test("charts of an ended job end with its ranks", async ({ page }) => {
   const summary = { ...detail.summary, end_ns: at(5280) };
-  fixture.override("/job", { status: 200, body: { ...detail, state: "ended", end_detail: "died", ended_ns: at(5400), done_ns: at(5280), summary } });
+  fixture.override("/job", {
+    status: 200,
+    body: { ...detail, state: "ended", end_detail: "died", ended_ns: at(5400), done_ns: at(5280), summary },
+  });
   await open(page, path, fixture);
   await settled(page);
-  for (const one of await axes(page)) expect(Number(one.split(" ")[1])).toBeCloseTo(Number(BigInt(at(5280)) / 1000n) / 1000, -1);
+  for (const one of await axes(page))
+    expect(Number(one.split(" ")[1])).toBeCloseTo(Number(BigInt(at(5280)) / 1000n) / 1000, -1);
 });
 
 test("a selected interval lists exactly the overlapping spans", async ({ page }) => {
@@ -154,11 +186,18 @@ test("a selected interval lists exactly the overlapping spans", async ({ page })
   const [from, to] = (new URL(page.url()).searchParams.get("sel") as string).split("-").map(BigInt) as [bigint, bigint];
   const expected: string[] = [];
   for (let step = 2000; step < 2200; ++step) {
-    for (let rank = 0; rank < 8; ++rank) expected.push(...spansOf(step, rank).filter((span) => span.start < to && span.end > from).map((span) => `${rank} ${span.kind} ${span.name} ${span.start}`));
+    for (let rank = 0; rank < 8; ++rank)
+      expected.push(
+        ...spansOf(step, rank)
+          .filter((span) => span.start < to && span.end > from)
+          .map((span) => `${rank} ${span.kind} ${span.name} ${span.start}`),
+      );
   }
   expect(expected.length).toBeGreaterThan(60);
   await expect(page.locator("tr[data-span]")).toHaveCount(expected.length);
-  const listed = await page.locator("tr[data-span]").evaluateAll((all) => all.map((one) => (one as HTMLElement).dataset.span as string));
+  const listed = await page
+    .locator("tr[data-span]")
+    .evaluateAll((all) => all.map((one) => (one as HTMLElement).dataset.span as string));
   expect(listed.sort()).toEqual(expected.sort());
   await page.reload();
   await expect(page.locator("tr[data-span]")).toHaveCount(expected.length);
@@ -167,37 +206,74 @@ test("a selected interval lists exactly the overlapping spans", async ({ page })
 });
 
 // Cividis colors, computed independently of the page's code.
-const cividis = [[0, 32, 77], [0, 51, 111], [57, 72, 107], [87, 93, 109], [112, 113, 115], [138, 135, 121], [166, 157, 117], [196, 181, 108], [228, 207, 91], [255, 234, 70]] as [number, number, number][];
+const cividis = [
+  [0, 32, 77],
+  [0, 51, 111],
+  [57, 72, 107],
+  [87, 93, 109],
+  [112, 113, 115],
+  [138, 135, 121],
+  [166, 157, 117],
+  [196, 181, 108],
+  [228, 207, 91],
+  [255, 234, 70],
+] as [number, number, number][];
 function valueOfColor([r, g, b]: number[]): number {
   let [best, least] = [0, Number.POSITIVE_INFINITY];
   for (let i = 0; i <= 900; ++i) {
     const [at, part] = [Math.min(8, Math.floor(i / 100)), i / 100 - Math.min(8, Math.floor(i / 100))];
-    const mixed = (cividis[at] as number[]).map((c, k) => c * (1 - part) + ((cividis[at + 1] as number[])[k] as number) * part);
-    const far = [r, g, b].reduce((sum, c, k) => (sum as number) + ((c as number) - (mixed[k] as number)) ** 2, 0) as number;
+    const mixed = (cividis[at] as number[]).map(
+      (c, k) => c * (1 - part) + ((cividis[at + 1] as number[])[k] as number) * part,
+    );
+    const far = [r, g, b].reduce(
+      (sum, c, k) => (sum as number) + ((c as number) - (mixed[k] as number)) ** 2,
+      0,
+    ) as number;
     if (far < least) [best, least] = [i / 900, far];
   }
   return best;
 }
 const pixels = (page: Page, places: [number, number][]) =>
-  page.locator(".grid-map canvas[data-ready]").first().evaluate((one, wanted) => {
-    const box = one as HTMLCanvasElement;
-    const c = box.getContext("2d") as CanvasRenderingContext2D;
-    const left = Number(box.dataset.left);
-    return wanted.map(([row, share]) => Array.from(c.getImageData(Math.floor(left + share * (box.width - left)), Math.floor((row + 0.5) * Number(box.dataset.tall)), 1, 1).data));
-  }, places);
+  page
+    .locator(".grid-map canvas[data-ready]")
+    .first()
+    .evaluate((one, wanted) => {
+      const box = one as HTMLCanvasElement;
+      const c = box.getContext("2d") as CanvasRenderingContext2D;
+      const left = Number(box.dataset.left);
+      return wanted.map(([row, share]) =>
+        Array.from(
+          c.getImageData(
+            Math.floor(left + share * (box.width - left)),
+            Math.floor((row + 0.5) * Number(box.dataset.tall)),
+            1,
+            1,
+          ).data,
+        ),
+      );
+    }, places);
 
 test("heat map cells match their values, and a click charts a row", async ({ page }) => {
   await open(page, path, fixture);
   await settled(page);
   const map = page.locator(".grid-map canvas[data-ready]").first();
   expect(await map.evaluate((one) => (one as HTMLElement).dataset.rows)).toBe("24");
-  const places: [number, number][] = [[0, 0.1], [3, 0.4], [7, 0.9], [8, 0.5], [11, 0.25], [15, 0.75], [23, 0.6]];
+  const places: [number, number][] = [
+    [0, 0.1],
+    [3, 0.4],
+    [7, 0.9],
+    [8, 0.5],
+    [11, 0.25],
+    [15, 0.75],
+    [23, 0.6],
+  ];
   const value = ([row, share]: [number, number]) => {
     const [node, unit, s] = [row < 12 ? 0 : 1, row % 12, share * 5400];
     return unit < 8 ? 1 - idle(node, unit, s) - 0.02 : gpuUse(node, unit - 8, s);
   };
   const seen = (await pixels(page, places)).map(valueOfColor);
-  for (const [i, place] of places.entries()) expect(Math.abs((seen[i] as number) - value(place)), `cell ${place}`).toBeLessThan(0.02);
+  for (const [i, place] of places.entries())
+    expect(Math.abs((seen[i] as number) - value(place)), `cell ${place}`).toBeLessThan(0.02);
   const tall = Number(await map.evaluate((one) => (one as HTMLElement).dataset.tall));
   await map.click({ position: { x: 300, y: 3.5 * tall } });
   await expect(page).toHaveURL(/cores=3/);
@@ -213,15 +289,23 @@ test("the slow rank comes first, and a click lists its spans", async ({ page }) 
   const table = page.getByRole("table", { name: "Slowest ranks" });
   await expect(table.getByRole("rowheader").first()).toHaveText(`Rank ${slowRank}`);
   const map = page.locator(".grid-map canvas[data-ready]").nth(1);
-  const { left, columns } = await map.evaluate((one) => ({ ...(one as HTMLElement).dataset }) as Record<string, string>);
+  const { left, columns } = await map.evaluate(
+    (one) => ({ ...(one as HTMLElement).dataset }) as Record<string, string>,
+  );
   const width = ((await map.boundingBox()) as { width: number }).width;
   const column = 30;
-  await map.click({ position: { x: Number(left) + ((column + 0.5) / Number(columns)) * (width - Number(left)), y: 5 } });
-  const step = stepHeatMap(new URLSearchParams({ from: at(1950 + slowSince - 20), to: at(1950 + slowSince + 20), width: "500" })).from_step + column;
+  await map.click({
+    position: { x: Number(left) + ((column + 0.5) / Number(columns)) * (width - Number(left)), y: 5 },
+  });
+  const step =
+    stepHeatMap(new URLSearchParams({ from: at(1950 + slowSince - 20), to: at(1950 + slowSince + 20), width: "500" }))
+      .from_step + column;
   await expect(page).toHaveURL(new RegExp(`cell=${slowRank}%3A${step}-${step + 1}`));
   const expected = spansOf(step, slowRank).map((span) => `${slowRank} ${span.kind} ${span.name} ${span.start}`);
   await expect(page.locator("tr[data-span]")).toHaveCount(expected.length);
-  expect(await page.locator("tr[data-span]").evaluateAll((all) => all.map((one) => (one as HTMLElement).dataset.span))).toEqual(expected);
+  expect(
+    await page.locator("tr[data-span]").evaluateAll((all) => all.map((one) => (one as HTMLElement).dataset.span)),
+  ).toEqual(expected);
   // The chart of durations has one outlier, more than twice the median.
   await expect(page.locator('[data-plot="Step duration"]')).toContainText("1 outlier");
 });
@@ -234,7 +318,9 @@ test("live charts move; a fixed range does not", async ({ page }) => {
   fixture.publish("samples", { job: "slurm-91734", time_ns: at(5460), event: null });
   await expect.poll(async () => Number(((await axes(page))[0] as string).split(" ")[1])).toBe(end + 60_000);
   // The ranks have been silent for a minute, so their work is drawn as unfinished.
-  await expect.poll(() => page.locator(".timeline canvas").evaluate((one) => (one as HTMLElement).dataset.open)).toBe("8");
+  await expect
+    .poll(() => page.locator(".timeline canvas").evaluate((one) => (one as HTMLElement).dataset.open))
+    .toBe("8");
   await drag(page, "CPU", 0.5, 0.7);
   await expect(page.getByText("Fixed range")).toBeVisible();
   await settled(page);
@@ -250,8 +336,12 @@ test("live charts move; a fixed range does not", async ({ page }) => {
   const [fixed, drawn, asked] = [await axes(page), await pixels(), fixture.asked.length];
   fixture.override("/job", { status: 200, body: { ...detail, last_ns: at(5520) } });
   fixture.publish("samples", { job: "slurm-91734", time_ns: at(5520), event: null });
-  await expect.poll(() => fixture.asked.slice(asked).filter((line) => line.startsWith("GET /job")).length).toBeGreaterThan(0);
-  await expect.poll(() => fixture.asked.slice(asked).filter((line) => line.startsWith("GET /heatmap")).length).toBeGreaterThan(3);
+  await expect
+    .poll(() => fixture.asked.slice(asked).filter((line) => line.startsWith("GET /job")).length)
+    .toBeGreaterThan(0);
+  await expect
+    .poll(() => fixture.asked.slice(asked).filter((line) => line.startsWith("GET /heatmap")).length)
+    .toBeGreaterThan(3);
   expect(await axes(page)).toEqual(fixed);
   // A minute of live data must not change a single pixel of any chart, heat map, or timeline.
   await settled(page);
@@ -277,16 +367,40 @@ test("the tab handles 1,000 ranks, hostile names, and errors", async ({ page }) 
   await map.click({ position: { x: 600, y: 12 } });
   await expect(page).toHaveURL(new RegExp(`cell=${slowRank}%3A`));
   await checkFit(page);
-  await page.goto(`${fixture.address}/jobs/${hostile.id}?tab=nodes&node=${encodeURIComponent("<img src=x onerror=window.hacked=1>")}&cores=${encodeURIComponent("<b>")}`);
+  await page.goto(
+    `${fixture.address}/jobs/${hostile.id}?tab=nodes&node=${encodeURIComponent("<img src=x onerror=window.hacked=1>")}&cores=${encodeURIComponent("<b>")}`,
+  );
   await settled(page);
   expect(await page.evaluate(() => (window as { hacked?: number }).hacked)).toBeUndefined();
   await checkFit(page);
   // Without data, each part must name its source.
-  const empty = { from_ns: at(0), to_ns: at(5400), bucket_ns: "1000000000", tier: "raw", value: "mean", columns: 5400, rows: [] };
+  const empty = {
+    from_ns: at(0),
+    to_ns: at(5400),
+    bucket_ns: "1000000000",
+    tier: "raw",
+    value: "mean",
+    columns: 5400,
+    rows: [],
+  };
   fixture.override("/heatmap", { status: 200, body: empty });
-  fixture.override("/heatmap/steps", { status: 200, body: { ...stepHeatMap(new URLSearchParams()), columns: 0, medians_seconds: [], rows: [] } });
-  fixture.override("/spans", { status: 200, body: { spans: { source: [], node: [], rank: [], kind: [], name: [], start_ns: [], end_ns: [], step: [], mode: [] }, next: null } });
-  fixture.override("/phases", { status: 422, body: { error: { code: "resource_exhausted", message: "rows: too many (20000001); narrow the range", place: "rows" } } });
+  fixture.override("/heatmap/steps", {
+    status: 200,
+    body: { ...stepHeatMap(new URLSearchParams()), columns: 0, medians_seconds: [], rows: [] },
+  });
+  fixture.override("/spans", {
+    status: 200,
+    body: {
+      spans: { source: [], node: [], rank: [], kind: [], name: [], start_ns: [], end_ns: [], step: [], mode: [] },
+      next: null,
+    },
+  });
+  fixture.override("/phases", {
+    status: 422,
+    body: {
+      error: { code: "resource_exhausted", message: "rows: too many (20000001); narrow the range", place: "rows" },
+    },
+  });
   await page.goto(fixture.address + path);
   await expect(page.locator('[data-without="GPU"]')).toContainText("a node with the NVIDIA driver library (NVML)");
   await expect(page.locator('[data-without="CPU"]')).toContainText("Requires a collector on the node");

@@ -51,7 +51,13 @@ test("a running job with open issues is not shown as healthy", async ({ page }) 
   await expect(state("job-hostile")).toHaveClass(/good/); // severity info keeps the tone good
   await expect(state("slurm-91741")).toHaveText("◆ Running");
   const page1 = answers("/jobs", new URLSearchParams(), false) as { jobs: { id: string }[] };
-  fixture.override("/jobs", { status: 200, body: { ...page1, jobs: page1.jobs.map((one) => (one.id === "slurm-91741" ? { ...one, stalled_since_ns: at(5300 - 301) } : one)) } });
+  fixture.override("/jobs", {
+    status: 200,
+    body: {
+      ...page1,
+      jobs: page1.jobs.map((one) => (one.id === "slurm-91741" ? { ...one, stalled_since_ns: at(5300 - 301) } : one)),
+    },
+  });
   await page.reload();
   await expect(state("slurm-91741")).toHaveText("◆ Runningno step for 5\u202fmin 1\u202fs");
   await checkFit(page);
@@ -59,12 +65,18 @@ test("a running job with open issues is not shown as healthy", async ({ page }) 
 
 test("evidence from rollups shows that raw data was dropped", async ({ page }) => {
   const detail = answers("/job", new URLSearchParams({ job: "slurm-91734" }), false) as JobDetail;
-  for (const [raw_from_ns, count] of [[at(5000), 1], [at(60), 0]] as const) {
+  for (const [raw_from_ns, count] of [
+    [at(5000), 1],
+    [at(60), 0],
+  ] as const) {
     fixture.override("/job", { status: 200, body: { ...detail, raw_from_ns, raw_dropped_ns: at(86_400 * 40) } });
     await open(page, `/jobs/slurm-91734?issue=${clocks.id}`);
     await expect(page.locator(".evidence canvas[data-ready]").first()).toBeVisible();
     await expect(page.locator("[data-rollups]")).toHaveCount(count);
-    if (count) await expect(page.locator("[data-rollups]")).toHaveText("Raw data was dropped on 2026-02-10; the chart uses rollups.");
+    if (count)
+      await expect(page.locator("[data-rollups]")).toHaveText(
+        "Raw data was dropped on 2026-02-10; the chart uses rollups.",
+      );
   }
 });
 
@@ -72,9 +84,24 @@ test("progress shows attempts, interruption, lost rank, and issues", async ({ pa
   await open(page, "/jobs/slurm-91734");
   const line = page.locator(".progress .parts");
   await expect(line.locator("[data-piece]")).toHaveCount(6);
-  const pieces = await line.locator("[data-piece]").evaluateAll((all) => all.map((one) => [(one as HTMLElement).dataset.piece, Number.parseFloat((one as HTMLElement).style.left), Number.parseFloat((one as HTMLElement).style.width)]));
+  const pieces = await line
+    .locator("[data-piece]")
+    .evaluateAll((all) =>
+      all.map((one) => [
+        (one as HTMLElement).dataset.piece,
+        Number.parseFloat((one as HTMLElement).style.left),
+        Number.parseFloat((one as HTMLElement).style.width),
+      ]),
+    );
   const share = (from: number, to: number) => [(from / 5400) * 100, ((to - from) / 5400) * 100];
-  const expected = [["initialization", ...share(0, 95)], ["training_loop", ...share(95, 1790)], ["finalization", ...share(1790, 1800)], ["between_attempts", ...share(1800, 1860)], ["initialization", ...share(1860, 1950)], ["training_loop", ...share(1950, 5400)]];
+  const expected = [
+    ["initialization", ...share(0, 95)],
+    ["training_loop", ...share(95, 1790)],
+    ["finalization", ...share(1790, 1800)],
+    ["between_attempts", ...share(1800, 1860)],
+    ["initialization", ...share(1860, 1950)],
+    ["training_loop", ...share(1950, 5400)],
+  ];
   for (const [i, [kind, left, width]] of expected.entries()) {
     expect(pieces[i]?.[0]).toBe(kind);
     expect(pieces[i]?.[1]).toBeCloseTo(left as number, 2);
@@ -85,7 +112,10 @@ test("progress shows attempts, interruption, lost rank, and issues", async ({ pa
   // Time before the first attempt counts as initialization, as in the table of parts.
   const detail = answers("/job", new URLSearchParams({ job: "slurm-91734" }), false) as JobDetail;
   const [first, ...rest] = detail.summary.attempts;
-  fixture.override("/job", { status: 200, body: { ...detail, summary: { ...detail.summary, attempts: [{ ...first, begin_ns: at(40) }, ...rest] } } });
+  fixture.override("/job", {
+    status: 200,
+    body: { ...detail, summary: { ...detail.summary, attempts: [{ ...first, begin_ns: at(40) }, ...rest] } },
+  });
   await page.reload();
   await expect(line.locator("[data-piece]").first()).toHaveAttribute("style", /left: 0%/);
 });
@@ -96,22 +126,31 @@ test("an issue expands to finding, suggestion, criterion, and activity", async (
   await row.locator("button.issue").click();
   await expect(page).toHaveURL(new RegExp(`issue=${straggler.id}`));
   const { data } = straggler.event;
-  for (const text of [data.summary, data.description, data.suggestion, straggler.rule, data.evidence?.[0]?.name]) await expect(row).toContainText(text as string);
-  for (const [name, value] of Object.entries(data.parameters ?? {})) await expect(row.getByRole("row", { name: `$${name} ${value}`, exact: true })).toBeVisible();
+  for (const text of [data.summary, data.description, data.suggestion, straggler.rule, data.evidence?.[0]?.name])
+    await expect(row).toContainText(text as string);
+  for (const [name, value] of Object.entries(data.parameters ?? {}))
+    await expect(row.getByRole("row", { name: `$${name} ${value}`, exact: true })).toBeVisible();
   await expect(row.locator("[data-field=threshold]")).toHaveText("1.2");
   await expect(row.locator(".done")).toContainText("stop decided");
-  await expect(row.locator(".done li")).toHaveCount(straggler.events.length + straggler.actions.length + straggler.notifications.length);
+  await expect(row.locator(".done li")).toHaveCount(
+    straggler.events.length + straggler.actions.length + straggler.notifications.length,
+  );
   await row.locator("button.issue").click();
   await expect(page).not.toHaveURL(/issue=/);
 });
 
 // A plain metric shows the stored series; an expression shows the values in the events.
-for (const [kind, issue] of [["a plain metric", clocks], ["an expression", straggler]] as const) {
+for (const [kind, issue] of [
+  ["a plain metric", clocks],
+  ["an expression", straggler],
+] as const) {
   test(`the evidence chart of ${kind} shows the threshold and the issue's times`, async ({ page }) => {
     await open(page, `/jobs/slurm-91734?issue=${issue.id}`);
     const chart = page.locator(".chart canvas[data-ready]").first();
     await expect(chart).toBeVisible();
-    const { thresholdY, plotHeight, yMin, yMax } = await chart.evaluate((element) => ({ ...(element as HTMLElement).dataset }));
+    const { thresholdY, plotHeight, yMin, yMax } = await chart.evaluate((element) => ({
+      ...(element as HTMLElement).dataset,
+    }));
     const [low, high, tall] = [Number(yMin), Number(yMax), Number(plotHeight)];
     const decoded = high - (Number(thresholdY) / tall) * (high - low);
     expect(Math.abs(decoded - (issue.threshold as number))).toBeLessThanOrEqual((high - low) / tall);
@@ -119,9 +158,15 @@ for (const [kind, issue] of [["a plain metric", clocks], ["an expression", strag
     const red = await chart.evaluate((element) => {
       const canvas = element as HTMLCanvasElement;
       const y = Number(canvas.dataset.plotTop) + Number(canvas.dataset.thresholdY);
-      const { data } = (canvas.getContext("2d") as CanvasRenderingContext2D).getImageData(0, y * devicePixelRatio, canvas.width, 1);
+      const { data } = (canvas.getContext("2d") as CanvasRenderingContext2D).getImageData(
+        0,
+        y * devicePixelRatio,
+        canvas.width,
+        1,
+      );
       let n = 0;
-      for (let i = 0; i < data.length; i += 4) if ((data[i] as number) > 150 && (data[i + 1] as number) < 70 && (data[i + 2] as number) < 70) ++n;
+      for (let i = 0; i < data.length; i += 4)
+        if ((data[i] as number) > 150 && (data[i + 1] as number) < 70 && (data[i + 2] as number) < 70) ++n;
       return n;
     });
     expect(red).toBeGreaterThan(100);
@@ -136,16 +181,33 @@ for (const [kind, issue] of [["a plain metric", clocks], ["an expression", strag
         const { plotTop, plotHeight: height, left, right, xMin, xMax } = canvas.dataset as Record<string, string>;
         const width = canvas.clientWidth - Number(left) - Number(right);
         return times.map(([ms, beside]) => {
-          const x = Math.round(Number(left) + (((ms as number) - Number(xMin)) / (Number(xMax) - Number(xMin))) * width) + (beside as number);
+          const x =
+            Math.round(Number(left) + (((ms as number) - Number(xMin)) / (Number(xMax) - Number(xMin))) * width) +
+            (beside as number);
           // The canvas has no background, so the pixels are unblended.
-          const [r = 0, g = 0, , alpha = 0] = (canvas.getContext("2d") as CanvasRenderingContext2D).getImageData(x * devicePixelRatio, (Number(plotTop) + Number(height) - 3) * devicePixelRatio, 1, 1).data;
+          const [r = 0, g = 0, , alpha = 0] = (canvas.getContext("2d") as CanvasRenderingContext2D).getImageData(
+            x * devicePixelRatio,
+            (Number(plotTop) + Number(height) - 3) * devicePixelRatio,
+            1,
+            1,
+          ).data;
           return !alpha || r - g < 20 ? "none" : g > 100 ? "pending" : "firing";
         });
       },
-      [[msOf(issue.active_since_ns as string), -3], [msOf(issue.active_since_ns as string), 3], [msOf(issue.started_ns as string), -3], [msOf(issue.started_ns as string), 3], [msOf(at(5400)), -3]],
+      [
+        [msOf(issue.active_since_ns as string), -3],
+        [msOf(issue.active_since_ns as string), 3],
+        [msOf(issue.started_ns as string), -3],
+        [msOf(issue.started_ns as string), 3],
+        [msOf(at(5400)), -3],
+      ],
     );
     expect(shades).toEqual(["none", "pending", "pending", "firing", "firing"]);
-    const asked = fixture.asked.map(decodeURIComponent).some((line) => line.includes('/chart') && line.includes('match=hw_temperature_celsius{node="gpu-a-02",hw_id="1"}'));
+    const asked = fixture.asked
+      .map(decodeURIComponent)
+      .some(
+        (line) => line.includes("/chart") && line.includes('match=hw_temperature_celsius{node="gpu-a-02",hw_id="1"}'),
+      );
     expect(asked).toBe(issue === clocks);
   });
 }
@@ -153,22 +215,53 @@ for (const [kind, issue] of [["a plain metric", clocks], ["an expression", strag
 test("the chart of an expression shows its query and event values", async ({ page }) => {
   const { rules } = answers("/rules", new URLSearchParams({ job: "slurm-91734" }), false) as { rules: Rule[] };
   const expression = "(max by (rank) (avg_over_time(train_loss[1m])) > $ratio) and on () (count(train_loss) > 1)";
-  fixture.override("/rules", { status: 200, body: { rules: rules.map((rule) => ({ ...rule, definition: rule.definition && { ...rule.definition, expression, needs: ["train_loss"] } })) } });
+  fixture.override("/rules", {
+    status: 200,
+    body: {
+      rules: rules.map((rule) => ({
+        ...rule,
+        definition: rule.definition && { ...rule.definition, expression, needs: ["train_loss"] },
+      })),
+    },
+  });
   const value = (s: number) => 1 + 0.31 * Math.min(1, Math.max(0, (s - 4200) / 100));
   const series = (rank: string, query: URLSearchParams) => {
-    const [from, to, step] = ["start", "end", "step"].map((name) => Number(query.get(name))) as [number, number, number];
-    return { metric: { rank }, values: Array.from({ length: Math.floor((to - from) / step) + 1 }, (_, i) => [from + i * step, String(value(from + i * step - 1_767_225_600))]) };
+    const [from, to, step] = ["start", "end", "step"].map((name) => Number(query.get(name))) as [
+      number,
+      number,
+      number,
+    ];
+    return {
+      metric: { rank },
+      values: Array.from({ length: Math.floor((to - from) / step) + 1 }, (_, i) => [
+        from + i * step,
+        String(value(from + i * step - 1_767_225_600)),
+      ]),
+    };
   };
-  fixture.override("/api/v1/query_range", { status: 200, body: (query: URLSearchParams) => ({ status: "success", data: { resultType: "matrix", result: ["4", "5"].map((rank) => series(rank, query)) } }) });
+  fixture.override("/api/v1/query_range", {
+    status: 200,
+    body: (query: URLSearchParams) => ({
+      status: "success",
+      data: { resultType: "matrix", result: ["4", "5"].map((rank) => series(rank, query)) },
+    }),
+  });
   await open(page, `/jobs/slurm-91734?issue=${straggler.id}`);
   const figure = page.locator("figure.evidence");
-  await expect(figure).toHaveAttribute("data-query", 'max by (rank) (avg_over_time(train_loss{pitwall_job="slurm-91734"}[1m]))');
+  await expect(figure).toHaveAttribute(
+    "data-query",
+    'max by (rank) (avg_over_time(train_loss{pitwall_job="slurm-91734"}[1m]))',
+  );
   const chart = figure.locator("canvas[data-ready]");
   await expect(chart).toHaveCount(1); // no other chart
   await expect(chart).toHaveAttribute("data-lines", "2"); // rank 5 and the events
-  const { thresholdY, plotHeight, yMin, yMax } = (await chart.evaluate((element) => ({ ...(element as HTMLElement).dataset }))) as Record<string, string>;
+  const { thresholdY, plotHeight, yMin, yMax } = (await chart.evaluate((element) => ({
+    ...(element as HTMLElement).dataset,
+  }))) as Record<string, string>;
   const [low, high, tall] = [Number(yMin), Number(yMax), Number(plotHeight)];
-  expect(Math.abs(high - (Number(thresholdY) / tall) * (high - low) - (straggler.threshold as number))).toBeLessThanOrEqual((high - low) / tall);
+  expect(
+    Math.abs(high - (Number(thresholdY) / tall) * (high - low) - (straggler.threshold as number)),
+  ).toBeLessThanOrEqual((high - low) / tall);
   await expect(figure).toContainText("left side of the criterion");
   await checkFit(page);
 });
@@ -203,13 +296,24 @@ test("time travel shows the texts of that time", async ({ page }) => {
   // Ten minutes later, the job has died and its issues have ended. The server still answers requests for earlier times.
   const recorded = (path: string) => (query: URLSearchParams) => answers(path, query, false) as object;
   const later: Record<string, (was: object) => object> = {
-    "/job": (was) => ({ ...was, state: "ended", end_detail: "died", end_text: "died", last_ns: at(6000), ended_ns: at(6000) }),
+    "/job": (was) => ({
+      ...was,
+      state: "ended",
+      end_detail: "died",
+      end_text: "died",
+      last_ns: at(6000),
+      ended_ns: at(6000),
+    }),
     "/issues": () => ({ issues: [], next: null, total: 0 }),
     "/incidents": () => ({ incidents: [] }),
     "/rules": () => ({ rules: [] }),
     "/actions": () => ({ actions: [], notifications: [] }),
   };
-  for (const [path, change] of Object.entries(later)) fixture.override(path, { status: 200, body: (query: URLSearchParams) => (query.has("at") ? recorded(path)(query) : change(recorded(path)(query))) });
+  for (const [path, change] of Object.entries(later))
+    fixture.override(path, {
+      status: 200,
+      body: (query: URLSearchParams) => (query.has("at") ? recorded(path)(query) : change(recorded(path)(query))),
+    });
   await open(page, job);
   await expect(page.locator(".tools .state")).toContainText("Died");
   for (const [i, tab] of tabs.entries()) expect(await words(`${job}?at=${at(5400)}&${tab}`)).toBe(live[i]);
@@ -217,7 +321,10 @@ test("time travel shows the texts of that time", async ({ page }) => {
 
 test("the chart of an expression includes the input of the rule", async ({ page }) => {
   const { rules } = answers("/rules", new URLSearchParams({ job: "slurm-91734" }), false) as { rules: Rule[] };
-  const reading = rules.map((rule) => ({ ...rule, definition: rule.definition && { ...rule.definition, needs: ["train_nothing", "train_loss"] } }));
+  const reading = rules.map((rule) => ({
+    ...rule,
+    definition: rule.definition && { ...rule.definition, needs: ["train_nothing", "train_loss"] },
+  }));
   fixture.override("/rules", { status: 200, body: { rules: reading } });
   await open(page, `/jobs/slurm-91734?issue=${straggler.id}`);
   const read = page.locator("figure.evidence [data-reads]");
@@ -228,11 +335,18 @@ test("the chart of an expression includes the input of the rule", async ({ page 
 });
 
 test("the worst incident comes first, also for ended jobs", async ({ page }) => {
-  const { incidents } = answers("/incidents", new URLSearchParams({ job: "slurm-91734" }), false) as { incidents: Incident[] };
+  const { incidents } = answers("/incidents", new URLSearchParams({ job: "slurm-91734" }), false) as {
+    incidents: Incident[];
+  };
   const of = incidents[0] as Incident;
   const ended = { ...of, open: false, root: { ...of.root, open: false, end_reason: "job_ended" } };
   for (const one of [of, ended]) {
-    const made = ["info", "info", "warning", "info", "critical"].map((severity, i) => ({ ...one, id: `incident-${i}`, severity, root: { ...one.root, severity, summary: `${severity} ${i}` } }));
+    const made = ["info", "info", "warning", "info", "critical"].map((severity, i) => ({
+      ...one,
+      id: `incident-${i}`,
+      severity,
+      root: { ...one.root, severity, summary: `${severity} ${i}` },
+    }));
     fixture.override("/incidents", { status: 200, body: { incidents: made } });
     await open(page, "/jobs/slurm-91734");
     await expect(page.locator("section.incident li").first()).toContainText("critical 4");
@@ -245,11 +359,18 @@ test("a silenced issue shows author, end, and comment", async ({ page }) => {
   const silenced = { by: "ada", comment: `known ${hostile.name.slice(0, 40)}`, until_ns: at(9000) };
   const mark = <T extends { id: string }>(one: T): T => (one.id === straggler.id ? { ...one, silenced } : one);
   const { issues } = answers("/issues", new URLSearchParams({ job: "slurm-91734" }), false) as { issues: Issue[] };
-  const { incidents } = answers("/incidents", new URLSearchParams({ job: "slurm-91734" }), false) as { incidents: Incident[] };
+  const { incidents } = answers("/incidents", new URLSearchParams({ job: "slurm-91734" }), false) as {
+    incidents: Incident[];
+  };
   fixture.override("/issues", { status: 200, body: { issues: issues.map(mark), next: null, total: issues.length } });
-  fixture.override("/incidents", { status: 200, body: { incidents: incidents.map((one) => ({ ...one, root: mark(one.root) })) } });
+  fixture.override("/incidents", {
+    status: 200,
+    body: { incidents: incidents.map((one) => ({ ...one, root: mark(one.root) })) },
+  });
   await open(page, "/jobs/slurm-91734");
-  await expect(page.locator(`#issue-${straggler.id}`)).toContainText(`⊘ Silenced by ada until 2026-01-01 02:30:00: ${silenced.comment}`);
+  await expect(page.locator(`#issue-${straggler.id}`)).toContainText(
+    `⊘ Silenced by ada until 2026-01-01 02:30:00: ${silenced.comment}`,
+  );
   await expect(page.locator("[data-incident]")).toContainText("Silenced by ada until 2026-01-01 02:30:00");
   await expect(page.getByText("Silenced by")).toHaveCount(2);
   await checkFit(page);
@@ -262,7 +383,11 @@ test("a rule without data names the missing series and its source", async ({ pag
   const row = page.locator('[data-rule="fleet/memory/HostLeak"]');
   for (const text of ["No data", "2 rules", "pitwall collector"]) await expect(row).toContainText(text);
   await row.locator("summary").click();
-  for (const text of ["gpu/xid/XidFatal no series of hw_errors_total", "fleet/memory/HostLeak no series of process_memory_usage_bytes"]) await expect(row.getByText(text)).toBeVisible();
+  for (const text of [
+    "gpu/xid/XidFatal no series of hw_errors_total",
+    "fleet/memory/HostLeak no series of process_memory_usage_bytes",
+  ])
+    await expect(row.getByText(text)).toBeVisible();
   // The client is already in use, so the page does not suggest importing it.
   const gradient = page.locator('[data-rule="debugger-tensor/VanishingGradient"]');
   await expect(gradient).toContainText("no series of tensor_gradient_abs_mean, train_step");
@@ -277,11 +402,19 @@ test("shares sum to 100% and resources match the API", async ({ page }) => {
   await open(page, "/jobs/slurm-91734");
   const shares = page.locator("[data-part] [data-share]");
   await expect(shares).toHaveCount(4);
-  const sum = (await shares.evaluateAll((all) => all.map((one) => Number((one as HTMLElement).dataset.share)))).reduce((a, b) => a + b, 0);
+  const sum = (await shares.evaluateAll((all) => all.map((one) => Number((one as HTMLElement).dataset.share)))).reduce(
+    (a, b) => a + b,
+    0,
+  );
   expect(sum).toBeCloseTo(1, 9);
   await expect(page.locator("[data-part=training_loop]")).toContainText("95.3");
   await expect(page.locator("[aria-label='Resources by node']")).toBeVisible();
-  const cells = await page.locator("[aria-label='Resources by node'] [data-value]").evaluateAll((all) => all.map((one) => Number((one as HTMLElement).dataset.value)));
-  expect(cells).toEqual(resources.nodes.flatMap((node) => node.metrics.flatMap((row) => [row.min, row.p50, row.p90, row.p95, row.p99, row.max])));
+  const cells = await page
+    .locator("[aria-label='Resources by node'] [data-value]")
+    .evaluateAll((all) => all.map((one) => Number((one as HTMLElement).dataset.value)));
+  expect(cells).toEqual(
+    resources.nodes.flatMap((node) =>
+      node.metrics.flatMap((row) => [row.min, row.p50, row.p90, row.p95, row.p99, row.max]),
+    ),
+  );
 });
-

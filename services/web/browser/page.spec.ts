@@ -17,18 +17,26 @@ test.afterEach(async () => {
 });
 
 for (const theme of ["light", "dark"] as const) {
-  for (const [name, path] of [["jobs", "/"], ["overview", `/jobs/slurm-91734?issue=${clocks.id}`], ["overview with values of events", `/jobs/slurm-91734?issue=${straggler.id}`]] as const) {
+  for (const [name, path] of [
+    ["jobs", "/"],
+    ["overview", `/jobs/slurm-91734?issue=${clocks.id}`],
+    ["overview with values of events", `/jobs/slurm-91734?issue=${straggler.id}`],
+  ] as const) {
     test(`${name} is accessible, safe, and without overflow, ${theme}`, async ({ page }) => {
       await page.emulateMedia({ colorScheme: theme });
       await open(page, path);
       for (const width of [1920, 1280]) {
         await page.setViewportSize({ width, height: 900 });
         // Each job must have a sparkline of GPU utilization that shows the mean of the API's values.
-        if (path === "/") await expect(page.locator("tbody tr[data-job] .use")).toHaveText(Array(5).fill(/^8[67]\.\d%$/));
+        if (path === "/")
+          await expect(page.locator("tbody tr[data-job] .use")).toHaveText(Array(5).fill(/^8[67]\.\d%$/));
         else await expect(page.locator(".chart canvas[data-ready]")).toBeVisible();
         await expect(page.locator(".waiting")).toHaveCount(0);
         await expect(page.locator("html")).toHaveAttribute("data-theme", theme);
-        await page.screenshot({ path: `test-results/${name.replaceAll(" ", "-")}-${theme}-${width}.png`, fullPage: true });
+        await page.screenshot({
+          path: `test-results/${name.replaceAll(" ", "-")}-${theme}-${width}.png`,
+          fullPage: true,
+        });
         await checkFit(page);
       }
       await checkAccess(page);
@@ -40,7 +48,9 @@ test("an incomplete job list is marked as incomplete", async ({ page }) => {
   const missing = ["jobs of peer 1 are missing: no answer within 10 s"];
   fixture.override("/jobs", { status: 200, body: { jobs: [], next: null, total: 0, missing } });
   await open(page, "/");
-  await expect(page.getByText("Not all jobs are listed. jobs of peer 1 are missing: no answer within 10 s")).toBeVisible();
+  await expect(
+    page.getByText("Not all jobs are listed. jobs of peer 1 are missing: no answer within 10 s"),
+  ).toBeVisible();
   await checkAccess(page);
   fixture.override("/jobs", null);
   fixture.publish("job", { job: "slurm-91734", time_ns: at(5401), event: null });
@@ -62,7 +72,11 @@ test("a reload restores the view from the address", async ({ page }) => {
   await expect(page.locator("#search")).toHaveValue("llama");
   await expect(page.getByRole("button", { name: "Running" })).toHaveAttribute("aria-pressed", "true");
   await expect(page.locator("tbody tr[data-job]")).toHaveCount(1);
-  expect(fixture.asked.some((line) => line.includes("name=llama") && line.includes("sort=name") && line.includes("order=asc"))).toBe(true);
+  expect(
+    fixture.asked.some(
+      (line) => line.includes("name=llama") && line.includes("sort=name") && line.includes("order=asc"),
+    ),
+  ).toBe(true);
   await page.keyboard.press("j");
   await page.keyboard.press("Enter");
   await expect(page.locator("h1")).toHaveText("llama-7b-pretrain");
@@ -74,7 +88,11 @@ test("a reload restores the view from the address", async ({ page }) => {
   await expect(page.locator(".body .facts")).toBeVisible();
   await expect(page.getByRole("button", { name: "Last hour" })).toHaveAttribute("aria-pressed", "true");
   // The range must end with the job's newest data, inclusive.
-  expect(fixture.asked.some((line) => line.startsWith("GET /resources") && line.includes(`from=${at(1800, 1n)}&to=${at(5400, 1n)}`))).toBe(true);
+  expect(
+    fixture.asked.some(
+      (line) => line.startsWith("GET /resources") && line.includes(`from=${at(1800, 1n)}&to=${at(5400, 1n)}`),
+    ),
+  ).toBe(true);
   await page.keyboard.press("u");
   await expect(page.locator("h1")).toHaveText("Jobs");
 });
@@ -86,7 +104,12 @@ test("hostile names and labels are escaped", async ({ page }) => {
   await page.goto(`${fixture.address}/jobs/${hostile.id}`);
   await page.locator("button.issue").click();
   await expect(page.locator(".body .suggestion")).toContainText('<img src=x onerror="window.hacked=1">');
-  expect(await page.evaluate(() => [(window as unknown as { hacked?: number }).hacked, document.querySelectorAll("main img, main script").length])).toEqual([undefined, 0]);
+  expect(
+    await page.evaluate(() => [
+      (window as unknown as { hacked?: number }).hacked,
+      document.querySelectorAll("main img, main script").length,
+    ]),
+  ).toEqual([undefined, 0]);
   await expect(page.locator("main a[href^='javascript:']")).toHaveCount(0);
   await checkFit(page);
 });
@@ -142,7 +165,16 @@ test("a server with a token requires a login", async ({ page }) => {
 });
 
 test("an error shows the server's message and does not affect other parts", async ({ page }) => {
-  fixture.override("/resources", { status: 500, body: { error: { code: "data_loss", message: "segment 7: damaged (crc); delete the job or restore it", place: "segment 7" } } });
+  fixture.override("/resources", {
+    status: 500,
+    body: {
+      error: {
+        code: "data_loss",
+        message: "segment 7: damaged (crc); delete the job or restore it",
+        place: "segment 7",
+      },
+    },
+  });
   await open(page, "/jobs/slurm-91734");
   await expect(page.getByRole("alert")).toContainText("segment 7: damaged (crc); delete the job or restore it");
   await expect(page.locator("[data-incident]")).toHaveCount(1);

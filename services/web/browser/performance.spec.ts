@@ -1,4 +1,5 @@
-// Tests for the page's speed and memory usage. Times are relative to the empty shell in the same run, because machines differ.
+// Tests for the page's speed and memory usage. Times are relative to the empty shell in the same run, because machines
+// differ.
 import { expect, type Page, test } from "@playwright/test";
 import { answers } from "./answers.ts";
 import { at, base } from "./job_answers.ts";
@@ -43,7 +44,9 @@ test("each tab paints within a multiple of the empty shell", async ({ page }) =>
     shell.push(await drawn(page, "/none", ".fault"));
     for (const [name, path, ready] of tabs) times.get(name)?.push(await drawn(page, path, ready));
   }
-  const ratios = Object.fromEntries([...times].map(([name, values]) => [name, Math.round((median(values) / median(shell)) * 100) / 100]));
+  const ratios = Object.fromEntries(
+    [...times].map(([name, values]) => [name, Math.round((median(values) / median(shell)) * 100) / 100]),
+  );
   console.log(`first paint against the shell (${Math.round(median(shell))} ms): ${JSON.stringify(ratios)}`);
   for (const [name, ratio] of Object.entries(ratios)) expect(ratio, name).toBeLessThan(name === "nodes" ? 15 : 8); // twice the value on a fully loaded machine
   checkFaults();
@@ -52,10 +55,30 @@ test("each tab paints within a multiple of the empty shell", async ({ page }) =>
 test("a zoom renders 64 ranks and 20,000 steps in time", async ({ page }) => {
   test.setTimeout(60_000);
   const columns = 800;
-  const rows = Array.from({ length: 64 }, (_, rank) => ({ rank, node: `n${rank >> 3}`, cells: Array.from({ length: columns }, (_, i) => 1 + ((rank * 31 + i) % 97) / 300) }));
-  fixture.override("/heatmap/steps", { status: 200, body: { mode: "train", basis: "own", from_step: 0, to_step: 20_000, bucket_steps: 25, columns, medians_seconds: Array(columns).fill(1), rows } });
+  const rows = Array.from({ length: 64 }, (_, rank) => ({
+    rank,
+    node: `n${rank >> 3}`,
+    cells: Array.from({ length: columns }, (_, i) => 1 + ((rank * 31 + i) % 97) / 300),
+  }));
+  fixture.override("/heatmap/steps", {
+    status: 200,
+    body: {
+      mode: "train",
+      basis: "own",
+      from_step: 0,
+      to_step: 20_000,
+      bucket_steps: 25,
+      columns,
+      medians_seconds: Array(columns).fill(1),
+      rows,
+    },
+  });
   await open(page, "/none", fixture);
-  const shell = median([await drawn(page, "/none", ".fault"), await drawn(page, "/none", ".fault"), await drawn(page, "/none", ".fault")]);
+  const shell = median([
+    await drawn(page, "/none", ".fault"),
+    await drawn(page, "/none", ".fault"),
+    await drawn(page, "/none", ".fault"),
+  ]);
   await drawn(page, `${job}?tab=nodes`, ".timeline canvas[data-ready]");
   await expect(page.locator(".waiting")).toHaveCount(0);
   const times: number[] = [];
@@ -63,7 +86,10 @@ test("a zoom renders 64 ranks and 20,000 steps in time", async ({ page }) => {
     const before = await page.locator(".plots canvas").first().getAttribute("data-x-min");
     const began = await page.evaluate(() => performance.now());
     await page.keyboard.press(i % 2 ? "s" : "w");
-    await page.waitForFunction((was) => [...document.querySelectorAll<HTMLElement>(".plots canvas")].every((one) => one.dataset.xMin !== was), before);
+    await page.waitForFunction(
+      (was) => [...document.querySelectorAll<HTMLElement>(".plots canvas")].every((one) => one.dataset.xMin !== was),
+      before,
+    );
     times.push((await page.evaluate(() => performance.now())) - began);
   }
   console.log(`a zoom of all charts: ${Math.round(median(times))} ms, a shell ${Math.round(shell)} ms`);
@@ -73,8 +99,24 @@ test("a zoom renders 64 ranks and 20,000 steps in time", async ({ page }) => {
 
 test("the map of 64 ranks and 20,000 steps paints within 100 ms", async ({ page }) => {
   const columns = 20_000;
-  const rows = Array.from({ length: 64 }, (_, rank) => ({ rank, node: `n${rank >> 3}`, cells: Array.from({ length: columns }, (_, i) => 1 + ((rank * 31 + i) % 97) / 300) }));
-  fixture.override("/heatmap/steps", { status: 200, body: { mode: "train", basis: "own", from_step: 0, to_step: columns, bucket_steps: 1, columns, medians_seconds: Array(columns).fill(1), rows } });
+  const rows = Array.from({ length: 64 }, (_, rank) => ({
+    rank,
+    node: `n${rank >> 3}`,
+    cells: Array.from({ length: columns }, (_, i) => 1 + ((rank * 31 + i) % 97) / 300),
+  }));
+  fixture.override("/heatmap/steps", {
+    status: 200,
+    body: {
+      mode: "train",
+      basis: "own",
+      from_step: 0,
+      to_step: columns,
+      bucket_steps: 1,
+      columns,
+      medians_seconds: Array(columns).fill(1),
+      rows,
+    },
+  });
   // Measures the time from the image of the cells to its copy on the canvas.
   await page.addInitScript(() => {
     const took: number[] = [];
@@ -99,7 +141,8 @@ test("the map of 64 ranks and 20,000 steps paints within 100 ms", async ({ page 
   await open(page, `${job}?tab=nodes`, fixture);
   const map = page.locator(".grid-map canvas[data-ready][data-columns='20000']");
   await map.waitFor();
-  for (const order of ["By rank", "Slowest first", "By node", "By rank"]) await page.getByRole("button", { name: order }).click();
+  for (const order of ["By rank", "Slowest first", "By node", "By rank"])
+    await page.getByRole("button", { name: order }).click();
   await page.waitForFunction(() => (window as unknown as { took: number[] }).took.length >= 4);
   const times = await page.evaluate(() => (window as unknown as { took: number[] }).took);
   console.log(`64 × 20,000 cells painted in ${times.map(Math.round).join(", ")} ms`);
@@ -108,8 +151,8 @@ test("the map of 64 ranks and 20,000 steps paints within 100 ms", async ({ page 
   checkFaults();
 });
 
-// Each turn covers ten seconds of the job: a change arrives, and the parts that show it reload. PITWALL_PAGE_TURNS=2880 is 8 hours; the stage
-// page_long uses 720.
+// Each turn covers ten seconds of the job: a change arrives, and the parts that show it reload. PITWALL_PAGE_TURNS=2880
+// is 8 hours; the stage page_long uses 720.
 test("the heap does not grow within hours", async ({ page }) => {
   const turns = Number(process.env.PITWALL_PAGE_TURNS ?? 120);
   const first = 60; // ten minutes
@@ -117,7 +160,10 @@ test("the heap does not grow within hours", async ({ page }) => {
   await page.clock.install();
   const detail = answers("/job", new URLSearchParams({ job: base.id }), false) as JobDetail;
   let now = 5400;
-  fixture.override("/job", { status: 200, body: () => ({ ...detail, last_ns: at(now), summary: { ...detail.summary, end_ns: at(now) } }) });
+  fixture.override("/job", {
+    status: 200,
+    body: () => ({ ...detail, last_ns: at(now), summary: { ...detail.summary, end_ns: at(now) } }),
+  });
   await open(page, `${job}?tab=nodes`, fixture);
   await page.locator(".timeline canvas[data-ready]").waitFor();
   const session = await page.context().newCDPSession(page);
@@ -125,7 +171,8 @@ test("the heap does not grow within hours", async ({ page }) => {
     await session.send("HeapProfiler.collectGarbage");
     return ((await session.send("Runtime.getHeapUsage")) as { usedSize: number }).usedSize;
   };
-  // Pending responses use memory temporarily, and longer on a busy machine. The page is idle after ten readings without a new minimum.
+  // Pending responses use memory temporarily, and longer on a busy machine. The page is idle after ten readings without
+  // a new minimum.
   const idleHeap = async () => {
     let least = await heap();
     for (let since = 0, all = 0; since < 10 && all < 200; ++since, ++all) {
@@ -148,7 +195,9 @@ test("the heap does not grow within hours", async ({ page }) => {
     }).toPass({ timeout: 8000, intervals: [5, 10, 20, 50, 100] });
   }
   const late = await idleHeap();
-  console.log(`heap after ${turns} turns: ${(late / 1e6).toFixed(1)} MB, after ${first}: ${(early / 1e6).toFixed(1)} MB`);
+  console.log(
+    `heap after ${turns} turns: ${(late / 1e6).toFixed(1)} MB, after ${first}: ${(early / 1e6).toFixed(1)} MB`,
+  );
   expect(late).toBeLessThan(1.2 * early);
   checkFaults();
 });

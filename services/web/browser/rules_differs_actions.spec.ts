@@ -24,14 +24,20 @@ for (const theme of ["light", "dark"] as const) {
     await page.emulateMedia({ colorScheme: theme });
     await page.setViewportSize({ width: 1280, height: 900 });
     await open(page, `${job}?tab=rules`);
-    for (const [tab, ready] of [["Rules", ".rulelist details"], ["What differs", "[data-field=what-if]"], ["Actions", "text=all_reduce"]] as const) {
+    for (const [tab, ready] of [
+      ["Rules", ".rulelist details"],
+      ["What differs", "[data-field=what-if]"],
+      ["Actions", "text=all_reduce"],
+    ] as const) {
       await page.getByRole("navigation", { name: "Job tabs" }).getByRole("link", { name: tab, exact: true }).click();
       await expect(page.locator(ready).first()).toBeVisible();
       await expect(page.locator(".waiting")).toHaveCount(0);
       for (const one of await page.locator(".rulelist summary").all()) await one.click();
       await page.screenshot({ path: `test-results/${tab.replaceAll(" ", "-")}-${theme}.png`, fullPage: true });
       await checkAccess(page);
-      expect(await page.evaluate(() => document.documentElement.scrollWidth <= document.documentElement.clientWidth)).toBe(true);
+      expect(
+        await page.evaluate(() => document.documentElement.scrollWidth <= document.documentElement.clientWidth),
+      ).toBe(true);
       // The fixture has markup in definitions, labels, and a node name.
       expect(await page.evaluate(() => (window as { hacked?: number }).hacked)).toBeUndefined();
       expect(await page.locator("main img, main script").count()).toBe(0);
@@ -65,7 +71,9 @@ test("the What differs tab compares the suspect over its issue's interval", asyn
   expect(query.get("from")).toBe(at(4240, 123n));
   await expect(page.locator("[data-field=what-if]")).toHaveAttribute("data-share", String(whatIf.saved_share));
   await page.getByLabel("Scope").selectOption("all");
-  await expect.poll(() => fixture.asked.some((one) => one.startsWith("GET /differs") && !one.includes("match"))).toBe(true);
+  await expect
+    .poll(() => fixture.asked.some((one) => one.startsWith("GET /differs") && !one.includes("match")))
+    .toBe(true);
 });
 
 test("the issue and the Actions tab list delivered and failed notifications", async ({ page }) => {
@@ -76,7 +84,9 @@ test("the issue and the Actions tab list delivered and failed notifications", as
   await open(page, `${job}?tab=actions`);
   await expect(page.locator("[data-notification=ml-oncall]")).toContainText("✓ Delivered");
   await expect(page.locator("[data-notification=pager]")).toContainText("✕ Failed: HTTP 404");
-  await expect(page.locator("[data-notification=pager]")).toContainText("StragglerRank: rank 5, node gpu-a-02 and 1 more");
+  await expect(page.locator("[data-notification=pager]")).toContainText(
+    "StragglerRank: rank 5, node gpu-a-02 and 1 more",
+  );
   await page.locator("[data-notification=pager] a").click();
   await expect(page).toHaveURL(new RegExp(`issue=${straggler.id}`));
   await expect(body).toBeVisible();
@@ -132,8 +142,18 @@ test("a sampling interval requires a reason and the typed job ID", async ({ page
 
 // Events for a change to StragglerRank's ratio: requested, refused, done.
 const changes = (["requested", "refused", "done"] as const).map((step, i) => ({
-  id: `change-${step}`, type: `io.pitwall.action.${step}`, time: `2026-01-01T01:00:0${i}Z`,
-  data: { action: "parameter", mode: "live", rule: "request/parameter", principal: "act", why: step === "refused" ? "job: not found" : "it is slower by design", parameter: { rule: straggler.rule, name: "ratio", value: 1.8, ...(step === "requested" ? {} : { before: 1.5 }) }, ...(step === "done" ? { effect: "in force" } : {}) },
+  id: `change-${step}`,
+  type: `io.pitwall.action.${step}`,
+  time: `2026-01-01T01:00:0${i}Z`,
+  data: {
+    action: "parameter",
+    mode: "live",
+    rule: "request/parameter",
+    principal: "act",
+    why: step === "refused" ? "job: not found" : "it is slower by design",
+    parameter: { rule: straggler.rule, name: "ratio", value: 1.8, ...(step === "requested" ? {} : { before: 1.5 }) },
+    ...(step === "done" ? { effect: "in force" } : {}),
+  },
 }));
 
 test("a parameter is set from rule and issue and shows its results", async ({ page }) => {
@@ -162,7 +182,9 @@ test("a parameter is set from rule and issue and shows its results", async ({ pa
   fixture.publish("action", { job: base.id });
   await expect(rule.locator("[data-set]")).toHaveCount(3);
   await expect(rule.locator("[data-set=refused]")).toContainText("(job: not found)");
-  await expect(rule.locator("[data-set=done]")).toContainText("parameter done by act: ratio 1.5 → 1.8: in force (it is slower by design)");
+  await expect(rule.locator("[data-set=done]")).toContainText(
+    "parameter done by act: ratio 1.5 → 1.8: in force (it is slower by design)",
+  );
   // On the issue page, an empty value must reset the parameter.
   await page.goto(`${fixture.address}${job}?issue=${straggler.id}`);
   await page.getByRole("button", { name: "Set value for this job" }).click();
@@ -172,7 +194,9 @@ test("a parameter is set from rule and issue and shows its results", async ({ pa
   await here.getByLabel("Type the job ID to confirm").fill(base.id);
   await here.getByRole("button").click();
   await expect(here.getByRole("status")).toHaveAttribute("title", "Request request-5");
-  expect(fixture.asked).toContain(`POST /job/parameter?job=${base.id}&rule=${encodeURIComponent(straggler.rule)}&parameter=z&value=null&reason=back`);
+  expect(fixture.asked).toContain(
+    `POST /job/parameter?job=${base.id}&rule=${encodeURIComponent(straggler.rule)}&parameter=z&value=null&reason=back`,
+  );
 });
 
 test("time travel sends every request as of that time", async ({ page }) => {
@@ -185,10 +209,15 @@ test("time travel sends every request as of that time", async ({ page }) => {
   const before = fixture.asked.length;
   await page.getByRole("button", { name: "Back to now" }).click();
   await expect(page.locator(".past")).toHaveCount(0);
-  await expect.poll(() => fixture.asked.slice(before).some((one) => one.startsWith("GET /issues") && !one.includes("at="))).toBe(true);
+  await expect
+    .poll(() => fixture.asked.slice(before).some((one) => one.startsWith("GET /issues") && !one.includes("at=")))
+    .toBe(true);
 });
 
 test("the report link contains the displayed time", async ({ page }) => {
   await open(page, `${job}?at=1767226200000000000`);
-  await expect(page.getByRole("link", { name: "Report" })).toHaveAttribute("href", `/api/pitwall/v1/report?job=${base.id}&format=html&at=1767226200000000000`);
+  await expect(page.getByRole("link", { name: "Report" })).toHaveAttribute(
+    "href",
+    `/api/pitwall/v1/report?job=${base.id}&format=html&at=1767226200000000000`,
+  );
 });

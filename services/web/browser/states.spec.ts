@@ -16,7 +16,10 @@ for (const state of states) {
         await expect(page.locator(state.ready).first()).toBeVisible();
         if (!state.waits) await expect(page.locator(".waiting")).toHaveCount(0);
         for (const text of state.says) await expect(page.locator(".page")).toContainText(text);
-        if (state.shows) await page.locator(state.shows).evaluate((element) => scrollTo(0, element.getBoundingClientRect().top + scrollY - 60));
+        if (state.shows)
+          await page
+            .locator(state.shows)
+            .evaluate((element) => scrollTo(0, element.getBoundingClientRect().top + scrollY - 60));
         await page.screenshot({ path: `test-results/states/${state.name}-${theme}-${width}.png` });
         await checkFit(page);
       }

@@ -1,4 +1,5 @@
-// Training data of the simulated job, computed with formulas that tests can check: scalars by step and time, tensors, and classes.
+// Training data of the simulated job, computed with formulas that tests can check: scalars by step and time, tensors,
+// and classes.
 import type { Labels, SeriesList, Tensors } from "../src/api/types.ts";
 
 const second = 1_000_000_000n;
@@ -8,11 +9,24 @@ const lastStep = 3449;
 export const earlier = "slurm-91000"; // the last run of the same name
 const tensors = ["gradient/0.weight", "gradient/2.weight", "gradient/4.weight"];
 export const features = ["age", "income", '<img src=x onerror="window.hacked=1">'];
-export const scores = [[40, 30, 20, 10, 0], [0, 5, 10, 15, 70]]; // number of samples in five bins, by class
-export const residuals: [number, number][] = [[-2, 3], [-1, 20], [0, 60], [1, 17]];
-export const confusion = [[50, 3, 1], [4, 40, 6], [0, 5, 45]];
+export const scores = [
+  [40, 30, 20, 10, 0],
+  [0, 5, 10, 15, 70],
+]; // number of samples in five bins, by class
+export const residuals: [number, number][] = [
+  [-2, 3],
+  [-1, 20],
+  [0, 60],
+  [1, 17],
+];
+export const confusion = [
+  [50, 3, 1],
+  [4, 40, 6],
+  [0, 5, 45],
+];
 
-export const loss = (step: number, mode: string, job: string) => (mode === "eval" ? 1.1 : 1) * (job === earlier ? 1.2 : 1) * (0.5 + 2 * Math.exp(-step / 800));
+export const loss = (step: number, mode: string, job: string) =>
+  (mode === "eval" ? 1.1 : 1) * (job === earlier ? 1.2 : 1) * (0.5 + 2 * Math.exp(-step / 800));
 // Magnitudes that span three powers of ten.
 export const gradient = (layer: number, step: number) => 10 ** -(1 + 1.5 * layer) * (1 + step / lastStep);
 
@@ -24,22 +38,90 @@ interface Made {
 }
 
 const made: Made[] = [
-  { labels: { __name__: "train_loss", mode: "train", rank: "0" }, every: 10, value: (step, job) => loss(step, "train", job) },
-  { labels: { __name__: "train_loss", mode: "eval", rank: "0" }, every: 100, value: (step, job) => loss(step, "eval", job) },
-  { labels: { __name__: "train_learning_rate", mode: "train", rank: "0" }, every: 10, value: (step) => 3e-4 * Math.min(1, step / 500) },
-  { labels: { __name__: "train_grad_norm", mode: "train", rank: "0" }, every: 10, value: (step) => 1 + 0.2 * Math.sin(step / 50) },
-  { labels: { __name__: "train_tokens_total", mode: "train", rank: "0" }, counter: true, every: 10, value: (step) => 4096 * step },
-  ...tensors.map((tensor, layer) => ({ labels: { __name__: "train_tensor_abs_mean", collection: "gradients", mode: "train", rank: "0", tensor }, every: 500, value: (step: number) => gradient(layer, step) })),
-  ...features.flatMap((feature, i) => ["gain", "weight"].map((type) => ({ labels: { __name__: "train_feature_importance_ratio", feature, type, mode: "train" }, every: 50, value: () => (type === "gain" ? [0.7, 0.2, 0.1] : [0.1, 0.3, 0.6])[i] as number }))),
-  ...confusion.flatMap((row, label) => row.map((n, prediction) => ({ labels: { __name__: "train_confusion_samples", label: String(label), prediction: String(prediction), mode: "eval" }, every: 100, value: () => n }))),
-  ...scores.flatMap((bins, label) => bins.map((n, bin) => ({ labels: { __name__: "train_score_samples", bin: String(bin), class: String(label), mode: "eval" }, every: 100, value: () => n }))),
-  ...residuals.map(([from, n], bin) => ({ labels: { __name__: "train_residual_samples", bin: String(bin), from: String(from), mode: "eval" }, every: 100, value: () => n })),
-  ...confusion.map((row, label) => ({ labels: { __name__: "train_label_samples_total", class: String(label), mode: "eval" }, counter: true, every: 100, value: (step: number) => (row.reduce((a, b) => a + b, 0) * (step + 100)) / 100 })),
-  ...confusion.map((row, label) => ({ labels: { __name__: "train_label_mispredictions_total", class: String(label), mode: "eval" }, counter: true, every: 100, value: (step: number) => ((row.reduce((a, b) => a + b, 0) - (row[label] as number)) * (step + 100)) / 100 })),
+  {
+    labels: { __name__: "train_loss", mode: "train", rank: "0" },
+    every: 10,
+    value: (step, job) => loss(step, "train", job),
+  },
+  {
+    labels: { __name__: "train_loss", mode: "eval", rank: "0" },
+    every: 100,
+    value: (step, job) => loss(step, "eval", job),
+  },
+  {
+    labels: { __name__: "train_learning_rate", mode: "train", rank: "0" },
+    every: 10,
+    value: (step) => 3e-4 * Math.min(1, step / 500),
+  },
+  {
+    labels: { __name__: "train_grad_norm", mode: "train", rank: "0" },
+    every: 10,
+    value: (step) => 1 + 0.2 * Math.sin(step / 50),
+  },
+  {
+    labels: { __name__: "train_tokens_total", mode: "train", rank: "0" },
+    counter: true,
+    every: 10,
+    value: (step) => 4096 * step,
+  },
+  ...tensors.map((tensor, layer) => ({
+    labels: { __name__: "train_tensor_abs_mean", collection: "gradients", mode: "train", rank: "0", tensor },
+    every: 500,
+    value: (step: number) => gradient(layer, step),
+  })),
+  ...features.flatMap((feature, i) =>
+    ["gain", "weight"].map((type) => ({
+      labels: { __name__: "train_feature_importance_ratio", feature, type, mode: "train" },
+      every: 50,
+      value: () => (type === "gain" ? [0.7, 0.2, 0.1] : [0.1, 0.3, 0.6])[i] as number,
+    })),
+  ),
+  ...confusion.flatMap((row, label) =>
+    row.map((n, prediction) => ({
+      labels: {
+        __name__: "train_confusion_samples",
+        label: String(label),
+        prediction: String(prediction),
+        mode: "eval",
+      },
+      every: 100,
+      value: () => n,
+    })),
+  ),
+  ...scores.flatMap((bins, label) =>
+    bins.map((n, bin) => ({
+      labels: { __name__: "train_score_samples", bin: String(bin), class: String(label), mode: "eval" },
+      every: 100,
+      value: () => n,
+    })),
+  ),
+  ...residuals.map(([from, n], bin) => ({
+    labels: { __name__: "train_residual_samples", bin: String(bin), from: String(from), mode: "eval" },
+    every: 100,
+    value: () => n,
+  })),
+  ...confusion.map((row, label) => ({
+    labels: { __name__: "train_label_samples_total", class: String(label), mode: "eval" },
+    counter: true,
+    every: 100,
+    value: (step: number) => (row.reduce((a, b) => a + b, 0) * (step + 100)) / 100,
+  })),
+  ...confusion.map((row, label) => ({
+    labels: { __name__: "train_label_mispredictions_total", class: String(label), mode: "eval" },
+    counter: true,
+    every: 100,
+    value: (step: number) => ((row.reduce((a, b) => a + b, 0) - (row[label] as number)) * (step + 100)) / 100,
+  })),
 ];
 
 export function seriesList(): SeriesList {
-  const series = made.map(({ labels, counter }) => ({ labels, kind: counter ? ("counter" as const) : ("gauge" as const), first_ns: String(t0 + loopBegin * second), last_ns: String(t0 + 5400n * second), has_steps: true }));
+  const series = made.map(({ labels, counter }) => ({
+    labels,
+    kind: counter ? ("counter" as const) : ("gauge" as const),
+    first_ns: String(t0 + loopBegin * second),
+    last_ns: String(t0 + 5400n * second),
+    has_steps: true,
+  }));
   return { series, next: null, total: series.length };
 }
 
@@ -54,22 +136,59 @@ export function trainingChart(query: URLSearchParams): unknown {
   const stepAt = (ns: bigint) => Math.max(0, Math.min(lastStep + 1, Number((ns - t0) / second - loopBegin)));
   const [begin, end] = [stepAt(from), stepAt(to)];
   const series = made
-    .filter(({ labels }) => labels.__name__ === name && (!mode || labels.mode === mode) && (!collection || labels.collection === collection))
+    .filter(
+      ({ labels }) =>
+        labels.__name__ === name &&
+        (!mode || labels.mode === mode) &&
+        (!collection || labels.collection === collection),
+    )
     .map(({ labels, counter, every, value }) => {
       const at: number[] = [];
       for (let step = Math.ceil(begin / every) * every; step < end; step += every) at.push(step);
       const values = at.map((step) => value(step, query.get("job") ?? ""));
-      const axis = steps ? { steps: at } : { times_ns: at.map((step) => String(t0 + (loopBegin + BigInt(step)) * second)) };
+      const axis = steps
+        ? { steps: at }
+        : { times_ns: at.map((step) => String(t0 + (loopBegin + BigInt(step)) * second)) };
       return { labels, kind: counter ? "counter" : "gauge", ...axis, min: values, max: values, last: values };
     });
   const range = steps ? { from_step: begin, to_step: end } : { from_ns: String(from), to_ns: String(to) };
-  return { axis: steps ? "step" : "time", ...range, width: 500, tier: "raw", reduction: "none", ...(steps ? { bucket_steps: null } : { bucket_ns: null }), series };
+  return {
+    axis: steps ? "step" : "time",
+    ...range,
+    width: 500,
+    tier: "raw",
+    reduction: "none",
+    ...(steps ? { bucket_steps: null } : { bucket_ns: null }),
+    series,
+  };
 }
 
 // All statistics that the client sends per tensor.
-const statistics = (mean: number) => ({ abs_max: 5 * mean, abs_mean: mean, l2: 40 * mean, max: 5 * mean, mean: -mean * 1e-6, min: -4 * mean, nan_ratio: 0, nonfinite_ratio: 0, p5: -mean, p95: mean, std: 1.2 * mean, variance: 1.44 * mean ** 2, zero_ratio: 0 });
+const statistics = (mean: number) => ({
+  abs_max: 5 * mean,
+  abs_mean: mean,
+  l2: 40 * mean,
+  max: 5 * mean,
+  mean: -mean * 1e-6,
+  min: -4 * mean,
+  nan_ratio: 0,
+  nonfinite_ratio: 0,
+  p5: -mean,
+  p95: mean,
+  std: 1.2 * mean,
+  variance: 1.44 * mean ** 2,
+  zero_ratio: 0,
+});
 
 export const tensorTable: Tensors = {
-  tensors: tensors.map((tensor, layer) => ({ tensor, collection: "gradients", mode: "train", rank: 0, step: 3000, time_ns: String(t0 + 4950n * second), statistics: statistics(gradient(layer, 3000)) })),
+  tensors: tensors.map((tensor, layer) => ({
+    tensor,
+    collection: "gradients",
+    mode: "train",
+    rank: 0,
+    step: 3000,
+    time_ns: String(t0 + 4950n * second),
+    statistics: statistics(gradient(layer, 3000)),
+  })),
   next: null,
 };

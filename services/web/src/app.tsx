@@ -15,7 +15,9 @@ function Login() {
   useEffect(() => field.current?.focus(), []);
   const send = (event: Event) => {
     event.preventDefault();
-    login(field.current?.value ?? "").catch((error: unknown) => setFault(error instanceof Fault ? error.message : String(error)));
+    login(field.current?.value ?? "").catch((error: unknown) =>
+      setFault(error instanceof Fault ? error.message : String(error)),
+    );
   };
   return (
     <main class="login">
@@ -24,7 +26,11 @@ function Login() {
         <label for="token">Access token</label>
         <input id="token" ref={field} type="password" autocomplete="current-password" required />
         <button type="submit">Open</button>
-        {fault && <p class="fault" role="alert">{fault}</p>}
+        {fault && (
+          <p class="fault" role="alert">
+            {fault}
+          </p>
+        )}
       </form>
     </main>
   );
@@ -39,12 +45,16 @@ function KeyTable({ close }: { close: () => void }) {
       <dl class="keys">
         {keyList.map(([key, what]) => (
           <div key={key}>
-            <dt><kbd>{key}</kbd></dt>
+            <dt>
+              <kbd>{key}</kbd>
+            </dt>
             <dd>{what}</dd>
           </div>
         ))}
       </dl>
-      <form method="dialog"><button type="submit">Close</button></form>
+      <form method="dialog">
+        <button type="submit">Close</button>
+      </form>
     </dialog>
   );
 }
@@ -52,7 +62,12 @@ function KeyTable({ close }: { close: () => void }) {
 function Link() {
   const state = connected.value;
   const [mark, text] = state === null ? ["○", "Connecting"] : state ? ["●", "Live"] : ["✕", "Disconnected, retrying"];
-  return <span class={`state ${state ? "good" : state === null ? "calm" : "bad"}`} role="status"><Mark of={mark} />{text}</span>;
+  return (
+    <span class={`state ${state ? "good" : state === null ? "calm" : "bad"}`} role="status">
+      <Mark of={mark} />
+      {text}
+    </span>
+  );
 }
 
 export function App() {
@@ -71,15 +86,40 @@ export function App() {
     // biome-ignore lint/a11y/noStaticElementInteractions: as above.
     <div class="page" onClick={follow}>
       <header class="bar">
-        <a href="/" class="brand">Pitwall</a>
-        <nav aria-label="Views"><a href="/" aria-current={jobId.value ? undefined : "page"}>Jobs</a></nav>
+        <a href="/" class="brand">
+          Pitwall
+        </a>
+        <nav aria-label="Views">
+          <a href="/" aria-current={jobId.value ? undefined : "page"}>
+            Jobs
+          </a>
+        </nav>
         <span class="grow" />
         <Link />
         <span class="dim">Times in UTC</span>
-        <button type="button" onClick={nextTheme} title="Switch between system, light, and dark (t)">Theme: {theme.value}</button>
-        <button type="button" onClick={() => setKeys(true)} title="Keyboard shortcuts (?)" aria-label="Keyboard shortcuts">?</button>
+        <button type="button" onClick={nextTheme} title="Switch between system, light, and dark (t)">
+          Theme: {theme.value}
+        </button>
+        <button
+          type="button"
+          onClick={() => setKeys(true)}
+          title="Keyboard shortcuts (?)"
+          aria-label="Keyboard shortcuts"
+        >
+          ?
+        </button>
       </header>
-      {jobId.value ? <JobView id={jobId.value} /> : known ? <JobsView /> : <main><p class="fault">Page not found. <a href="/">All jobs</a></p></main>}
+      {jobId.value ? (
+        <JobView id={jobId.value} />
+      ) : known ? (
+        <JobsView />
+      ) : (
+        <main>
+          <p class="fault">
+            Page not found. <a href="/">All jobs</a>
+          </p>
+        </main>
+      )}
       {keys && <KeyTable close={() => setKeys(false)} />}
     </div>
   );

@@ -28,7 +28,8 @@ export function go(to: string): void {
   scrollTo(0, 0);
 }
 
-// Sets query parameters. An empty value removes a parameter. Replaces the history entry, so that typing adds no entries.
+// Sets query parameters. An empty value removes a parameter. Replaces the history entry, so that typing adds no
+// entries.
 export function setQuery(values: Record<string, string>): void {
   const query = new URLSearchParams(location.search);
   for (const [name, value] of Object.entries(values)) {
@@ -42,7 +43,8 @@ export function setQuery(values: Record<string, string>): void {
 
 // Handles plain clicks on internal links without reloading the page.
 export function follow(event: MouseEvent): void {
-  if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+  if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey)
+    return;
   const link = (event.target as Element).closest("a");
   if (!link || link.target || link.origin !== location.origin || link.pathname.startsWith("/api/")) return;
   event.preventDefault();

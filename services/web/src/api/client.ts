@@ -39,7 +39,11 @@ async function answerOf<T>(response: Response): Promise<T> {
   try {
     return JSON.parse(text) as T;
   } catch {
-    throw new Fault(response.status, "internal", "response: not JSON; check for a proxy between the browser and the server");
+    throw new Fault(
+      response.status,
+      "internal",
+      "response: not JSON; check for a proxy between the browser and the server",
+    );
   }
 }
 
@@ -51,7 +55,14 @@ function refuse(response: Response, text: string): never {
   } catch (error) {
     if (error instanceof Fault) throw error;
     // Some error responses consist of one line of plain text.
-    throw new Fault(response.status, "unavailable", text.trim().slice(0, 300).replace(/^too many connections$/, "Server busy: too many connections.") || `status ${response.status}`);
+    throw new Fault(
+      response.status,
+      "unavailable",
+      text
+        .trim()
+        .slice(0, 300)
+        .replace(/^too many connections$/, "Server busy: too many connections.") || `status ${response.status}`,
+    );
   }
 }
 

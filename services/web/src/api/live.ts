@@ -45,7 +45,8 @@ function sharedFeed(): Feed {
   };
 }
 
-// Feed for browsers without SharedWorker. The tab that holds the lock streams events for all jobs and forwards them to the other tabs.
+// Feed for browsers without SharedWorker. The tab that holds the lock streams events for all jobs and forwards them to
+// the other tabs.
 function electedFeed(): Feed {
   const channel = new BroadcastChannel("pitwall-live");
   const source = new LiveSource((event) => {

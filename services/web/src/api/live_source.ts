@@ -1,5 +1,5 @@
-// Single EventSource for the jobs that all tabs of a browser watch. It runs in the SharedWorker, or in the leading tab if the browser does not
-// support SharedWorker.
+// Single EventSource for the jobs that all tabs of a browser watch. It runs in the SharedWorker, or in the leading tab
+// if the browser does not support SharedWorker.
 import type { Topic } from "./types.ts";
 
 export interface LiveEvent {

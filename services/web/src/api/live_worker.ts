@@ -1,5 +1,5 @@
-// SharedWorker that holds the browser's only event stream. Each tab posts a message every 30 s. A tab that posts no message for longer counts as
-// closed, because ports do not report when they close.
+// SharedWorker that holds the browser's only event stream. Each tab posts a message every 30 s. A tab that posts no
+// message for longer counts as closed, because ports do not report when they close.
 import { type LiveEvent, LiveSource } from "./live_source.ts";
 
 interface Tab {

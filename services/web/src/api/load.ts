@@ -1,4 +1,5 @@
-// Data of a view, reloaded when its key or the underlying data changes. The last response stays until the next one arrives.
+// Data of a view, reloaded when its key or the underlying data changes. The last response stays until the next one
+// arrives.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Fault, get, sessions } from "./client.ts";
 import { listen } from "./live.ts";
@@ -15,9 +16,17 @@ export interface Loaded<T> {
 const pauseMs = 1000; // minimum time between two responses of a live view
 const pauses = 4; // minimum time between two requests, as a multiple of the last response time
 
-// Changes to `job` ("" for any job) in one of the `topics` reload the data. A response for another `what` with the same `kept` stays visible until
-// the new one arrives, for example while a chart's range changes. `eager` is a factor for the reload rate.
-export function useLoad<T>(what: string, read: (abort: AbortSignal) => Promise<T>, topics: Topic[] = [], job = "", kept = what, eager = 1): Loaded<T> {
+// Changes to `job` ("" for any job) in one of the `topics` reload the data. A response for another `what` with the same
+// `kept` stays visible until the new one arrives, for example while a chart's range changes. `eager` is a factor for
+// the reload rate.
+export function useLoad<T>(
+  what: string,
+  read: (abort: AbortSignal) => Promise<T>,
+  topics: Topic[] = [],
+  job = "",
+  kept = what,
+  eager = 1,
+): Loaded<T> {
   const key = `${what} ${asOf.value}`;
   const keep = `${kept} ${asOf.value}`;
   const [state, setState] = useState<{ keep: string; data: T | null; fault: Fault | null; loading: boolean }>({
@@ -63,17 +72,21 @@ export function useLoad<T>(what: string, read: (abort: AbortSignal) => Promise<T
         due = true;
         return;
       }
-      timer ??= setTimeout(() => {
-        timer = undefined;
-        due = false;
-        setTurn((n) => n + 1);
-      }, Math.max(pauseMs, pauses * took.current) / eager + came.current - performance.now());
+      timer ??= setTimeout(
+        () => {
+          timer = undefined;
+          due = false;
+          setTurn((n) => n + 1);
+        },
+        Math.max(pauseMs, pauses * took.current) / eager + came.current - performance.now(),
+      );
     };
     const seen = () => {
       if (!document.hidden && due) refresh();
     };
     const stop = listen((event) => {
-      if (event.topic === "resync" || ((job === "" || event.job === job) && wanted.split(",").includes(event.topic))) refresh();
+      if (event.topic === "resync" || ((job === "" || event.job === job) && wanted.split(",").includes(event.topic)))
+        refresh();
     });
     document.addEventListener("visibilitychange", seen);
     return () => {
@@ -84,13 +97,29 @@ export function useLoad<T>(what: string, read: (abort: AbortSignal) => Promise<T
   }, [wanted, job]);
 
   const current = state.keep === keep;
-  return { data: current ? state.data : null, fault: current ? state.fault : null, loading: state.loading, again: () => setTurn((n) => n + 1) };
+  return {
+    data: current ? state.data : null,
+    fault: current ? state.fault : null,
+    loading: state.loading,
+    again: () => setTurn((n) => n + 1),
+  };
 }
 
 // Loads an API path for a job.
-export function useJob<T>(path: string, job: string, topics: Topic[], more: Record<string, string | number | undefined> = {}): Loaded<T> {
-  return useLoad<T>(`${path} ${job} ${Object.values(more)}`, (abort) => get(path, { job, ...more }, abort), topics, job);
+export function useJob<T>(
+  path: string,
+  job: string,
+  topics: Topic[],
+  more: Record<string, string | number | undefined> = {},
+): Loaded<T> {
+  return useLoad<T>(
+    `${path} ${job} ${Object.values(more)}`,
+    (abort) => get(path, { job, ...more }, abort),
+    topics,
+    job,
+  );
 }
 
-export const useIssues = (job: string) => useJob<{ issues: Issue[]; total: number }>("/issues", job, ["issue"], { limit: 1000 });
+export const useIssues = (job: string) =>
+  useJob<{ issues: Issue[]; total: number }>("/issues", job, ["issue"], { limit: 1000 });
 export const useRules = (job: string) => useJob<{ rules: Rule[] }>("/rules", job, ["status", "issue", "action"]);

@@ -330,7 +330,15 @@ export interface Phases {
 export interface StepRows {
   mode: string;
   phases: string[];
-  rows: { rank: number | null; step: number; start_ns: Ns; end_ns: Ns; duration_seconds: number; phases: (number | null)[]; wait_seconds: number | null }[];
+  rows: {
+    rank: number | null;
+    step: number;
+    start_ns: Ns;
+    end_ns: Ns;
+    duration_seconds: number;
+    phases: (number | null)[];
+    wait_seconds: number | null;
+  }[];
   next: string | null;
 }
 
@@ -341,12 +349,29 @@ export interface SeriesList {
 }
 
 export interface Tensors {
-  tensors: { tensor: string; collection: string; mode: string; rank: number | null; step: number | null; time_ns: NsOrNull; statistics: Record<string, number | null> }[];
+  tensors: {
+    tensor: string;
+    collection: string;
+    mode: string;
+    rank: number | null;
+    step: number | null;
+    time_ns: NsOrNull;
+    statistics: Record<string, number | null>;
+  }[];
   next: string | null;
 }
 
 export interface Differs {
-  series: { labels: Labels; effect: number; mean: number | null; before: number | null; before_effect: number | null; peers: number | null; peers_effect: number | null; peer_count: number }[];
+  series: {
+    labels: Labels;
+    effect: number;
+    mean: number | null;
+    before: number | null;
+    before_effect: number | null;
+    peers: number | null;
+    peers_effect: number | null;
+    peer_count: number;
+  }[];
   from_ns: Ns;
   to_ns: Ns;
   before_from_ns: Ns;

@@ -23,9 +23,16 @@ export interface Columns {
 
 export function decode(buffer: ArrayBuffer): Columns {
   const view = new DataView(buffer);
-  if (buffer.byteLength < 8 || view.getUint32(0) !== 0x50574331) throw new Fault(200, "internal", "chart: the response has no binary columns; check for a proxy between the browser and the server");
+  if (buffer.byteLength < 8 || view.getUint32(0) !== 0x50574331)
+    throw new Fault(
+      200,
+      "internal",
+      "chart: the response has no binary columns; check for a proxy between the browser and the server",
+    );
   const size = view.getUint32(4, true);
-  const head = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 8, size))) as Columns & { series: (Series & { rows: number })[] };
+  const head = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 8, size))) as Columns & {
+    series: (Series & { rows: number })[];
+  };
   const aligned = (n: number) => Math.ceil(n / 8) * 8;
   let place = aligned(8 + size);
   for (const series of head.series) {
@@ -41,17 +48,30 @@ export function decode(buffer: ArrayBuffer): Columns {
   return head;
 }
 
-export async function columns(parameters: Record<string, string | number | string[] | undefined>, abort: AbortSignal): Promise<Columns> {
+export async function columns(
+  parameters: Record<string, string | number | string[] | undefined>,
+  abort: AbortSignal,
+): Promise<Columns> {
   return decode(await (await fetchAnswer(address("/chart", { ...parameters, format: "binary" }), abort)).arrayBuffer());
 }
 
 // Reads a chart as JSON. Counters need exact differences, which exceed Float32 precision.
-export async function exactColumns(parameters: Record<string, string | number | string[] | undefined>, abort: AbortSignal): Promise<Columns> {
+export async function exactColumns(
+  parameters: Record<string, string | number | string[] | undefined>,
+  abort: AbortSignal,
+): Promise<Columns> {
   const chart = await get<Chart>("/chart", parameters, abort);
   const column = (values: (number | null)[]) => Float64Array.from(values, (value) => value ?? Number.NaN);
   const series = chart.series.map((one) => {
     const at = one.steps ?? one.times_ns.map((ns) => (ns === null ? Number.NaN : msOf(ns)));
-    return { labels: one.labels, kind: one.kind, at: Float64Array.from(at), min: column(one.min), max: column(one.max), last: column(one.last) };
+    return {
+      labels: one.labels,
+      kind: one.kind,
+      at: Float64Array.from(at),
+      min: column(one.min),
+      max: column(one.max),
+      last: column(one.last),
+    };
   });
   return { ...chart, series };
 }
@@ -59,17 +79,27 @@ export async function exactColumns(parameters: Record<string, string | number | 
 const numbers = (column: Float32Array | Float64Array) => Array.from(column, (v) => (Number.isNaN(v) ? null : v));
 
 export function lineOf(name: string, series: Series): Line {
-  return { name, times: Array.from(series.at), min: numbers(series.min), max: numbers(series.max), last: numbers(series.last) };
+  return {
+    name,
+    times: Array.from(series.at),
+    min: numbers(series.min),
+    max: numbers(series.max),
+    last: numbers(series.last),
+  };
 }
 
-// Returns the increase of a counter per `unit` of the axis: 1000 ms or one step. After a reset, the new value is the increase. Gaps remain gaps.
+// Returns the increase of a counter per `unit` of the axis: 1000 ms or one step. After a reset, the new value is the
+// increase. Gaps remain gaps.
 export function rateOf(name: string, series: Series, unit = 1000): Line {
   const line: Line = { name, times: [], min: [], max: [], last: [] };
   let [before, at] = [Number.NaN, 0];
   series.at.forEach((time, i) => {
     const value = series.last[i] as number;
     const length = (time - at) / unit;
-    const rate = Number.isNaN(value) || Number.isNaN(before) || length <= 0 ? null : (value >= before ? value - before : value) / length;
+    const rate =
+      Number.isNaN(value) || Number.isNaN(before) || length <= 0
+        ? null
+        : (value >= before ? value - before : value) / length;
     if (rate !== null || Number.isNaN(value)) push(line, time, rate, rate, rate);
     [before, at] = [value, time];
   });
@@ -92,7 +122,12 @@ export function folded(name: string, lines: Line[], sum = false): Line {
       const value = line.last[i] ?? null;
       if (value === null) return;
       const place = places.get(at) ?? [0, 0, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
-      places.set(at, [place[0] + 1, place[1] + value, Math.min(place[2], line.min[i] ?? value), Math.max(place[3], line.max[i] ?? value)]);
+      places.set(at, [
+        place[0] + 1,
+        place[1] + value,
+        Math.min(place[2], line.min[i] ?? value),
+        Math.max(place[3], line.max[i] ?? value),
+      ]);
     });
   }
   const out: Line = { name, times: [], min: [], max: [], last: [] };

@@ -1,4 +1,5 @@
-// Chart with a title, a legend, and a data table. The legend shows each line's value at the crosshair, or its latest value without a crosshair.
+// Chart with a title, a legend, and a data table. The legend shows each line's value at the crosshair, or its latest
+// value without a crosshair.
 import type { ComponentChildren } from "preact";
 import { count, digits, plural } from "../parts/format.ts";
 import { shownTheme } from "../parts/theme.ts";
@@ -32,7 +33,16 @@ function Legend({ lines, steps, format }: { lines: Line[]; steps: boolean; forma
         const value = valueIn(line, at);
         return (
           <li key={line.name} title={line.name.slice(0, 300)}>
-            <i class={line.ghost ? "swatch ghost" : "swatch"} style={line.ghost ? { borderColor: colorOf(line.color ?? place) } : { background: colorOf(line.color ?? place) }} /> <span class="cut">{line.name.slice(0, 120)}</span> <b class="number">{value === null ? "–" : format(value)}</b>
+            <i
+              class={line.ghost ? "swatch ghost" : "swatch"}
+              style={
+                line.ghost
+                  ? { borderColor: colorOf(line.color ?? place) }
+                  : { background: colorOf(line.color ?? place) }
+              }
+            />{" "}
+            <span class="cut">{line.name.slice(0, 120)}</span>{" "}
+            <b class="number">{value === null ? "–" : format(value)}</b>
           </li>
         );
       })}
@@ -50,7 +60,16 @@ function Numbers({ lines, steps, format }: { lines: Line[]; steps: boolean; form
     <Scroll class="scroll small" label="Chart data">
       <table class="plain">
         <Head of={[steps ? "Step" : "Time", ...lines.map((one) => `${one.name.slice(0, 60)}|number`)]} />
-        <tbody>{rows.map((at) => <tr key={at}><Num>{steps ? count(at) : new Date(at).toISOString().slice(0, 19).replace("T", " ")}</Num>{lines.map((one) => <Num key={one.name}>{format(valueIn(one, at) ?? Number.NaN)}</Num>)}</tr>)}</tbody>
+        <tbody>
+          {rows.map((at) => (
+            <tr key={at}>
+              <Num>{steps ? count(at) : new Date(at).toISOString().slice(0, 19).replace("T", " ")}</Num>
+              {lines.map((one) => (
+                <Num key={one.name}>{format(valueIn(one, at) ?? Number.NaN)}</Num>
+              ))}
+            </tr>
+          ))}
+        </tbody>
       </table>
     </Scroll>
   );
@@ -75,14 +94,28 @@ export function Plot({ title, note, empty, ...props }: PlotProps) {
   }
   return (
     <figure class="plot" data-plot={title}>
-      <figcaption><h3>{title}</h3><span class="dim small">{note}</span></figcaption>
+      <figcaption>
+        <h3>{title}</h3>
+        <span class="dim small">{note}</span>
+      </figcaption>
       {lines.length === 0 ? (
         <p class="dim small nothing">{empty}</p>
       ) : (
         <>
           <Legend lines={lines} steps={steps} format={format} />
-          <TimeChart {...(steps ? {} : { zoom: zoomTo, pick: selectRange })} reset={resetRange} tall={165} {...props} shades={shades} label={`${title}: ${plural(lines.length, "line")}; the table below has the data`} theme={shownTheme.value} />
-          <details><summary>Show as table</summary><Numbers lines={lines} steps={steps} format={format} /></details>
+          <TimeChart
+            {...(steps ? {} : { zoom: zoomTo, pick: selectRange })}
+            reset={resetRange}
+            tall={165}
+            {...props}
+            shades={shades}
+            label={`${title}: ${plural(lines.length, "line")}; the table below has the data`}
+            theme={shownTheme.value}
+          />
+          <details>
+            <summary>Show as table</summary>
+            <Numbers lines={lines} steps={steps} format={format} />
+          </details>
         </>
       )}
     </figure>

@@ -1,11 +1,16 @@
-// Time range that all tabs share: a period that ends with the job's newest data (range=KEY), or a fixed one (from, to) that live data does not move.
-// Also the interval for the span list (sel=FROM-TO) and the crosshair.
+// Time range that all tabs share: a period that ends with the job's newest data (range=KEY), or a fixed one (from, to)
+// that live data does not move. Also the interval for the span list (sel=FROM-TO) and the crosshair.
 import { signal } from "@preact/signals";
 import { msOf } from "../parts/format.ts";
 import { place, setQuery } from "../route.ts";
 import type { JobDetail } from "../api/types.ts";
 
-export const ranges: [string, string, number][] = [["", "Whole job", 0], ["6h", "Last 6 h", 21_600], ["1h", "Last hour", 3_600], ["15m", "Last 15 min", 900]];
+export const ranges: [string, string, number][] = [
+  ["", "Whole job", 0],
+  ["6h", "Last 6 h", 21_600],
+  ["1h", "Last hour", 3_600],
+  ["15m", "Last 15 min", 900],
+];
 
 export interface Range {
   from: string; // ns
@@ -42,12 +47,14 @@ export function chosenRange(job: JobDetail): Partial<Range> {
   return { from: String(to - BigInt(length) * 1_000_000_000n), to: String(to) };
 }
 
-// Returns the range for API requests, or an empty range for a whole running job. The range of an ended job stops when its last rank ends, so charts
-// exclude the time until that end was detected.
+// Returns the range for API requests, or an empty range for a whole running job. The range of an ended job stops when
+// its last rank ends, so charts exclude the time until that end was detected.
 export function rangeOf(job: JobDetail): Partial<Range> {
   const chosen = chosenRange(job);
   const end = job.summary.end_ns;
-  return !chosen.from && job.ended_ns && end && job.first_ns && BigInt(end) > BigInt(job.first_ns) ? { from: job.first_ns, to: String(BigInt(end) + 1n) } : chosen;
+  return !chosen.from && job.ended_ns && end && job.first_ns && BigInt(end) > BigInt(job.first_ns)
+    ? { from: job.first_ns, to: String(BigInt(end) + 1n) }
+    : chosen;
 }
 
 // Returns the displayed range, always with both ends.

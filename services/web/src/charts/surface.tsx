@@ -1,5 +1,6 @@
-// Canvas of a chart, with the crosshair that all charts share. It follows the size of its container and repaints when its data changes. Dragging
-// zooms, Shift-dragging selects, dragging the axis moves the range, and a double-click resets the zoom.
+// Canvas of a chart, with the crosshair that all charts share. It follows the size of its container and repaints when
+// its data changes. Dragging zooms, Shift-dragging selects, dragging the axis moves the range, and a double-click
+// resets the zoom.
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { shownTheme } from "../parts/theme.ts";
@@ -36,7 +37,12 @@ export const font = (c: CanvasRenderingContext2D, color: string, bold = false) =
 function Hair({ left, right, from, to }: { left: number; right: number; from: number; to: number }) {
   const at = pointed.value;
   if (at === null || at < from || at > to) return null;
-  return <i class="hair" style={{ left: `calc(${left}px + (100% - ${left + right}px) * ${(at - from) / (to - from || 1)})` }} />;
+  return (
+    <i
+      class="hair"
+      style={{ left: `calc(${left}px + (100% - ${left + right}px) * ${(at - from) / (to - from || 1)})` }}
+    />
+  );
 }
 
 export function Surface(props: SurfaceProps) {
@@ -58,7 +64,13 @@ export function Surface(props: SurfaceProps) {
     const c = box.getContext("2d") as CanvasRenderingContext2D;
     c.scale(devicePixelRatio, devicePixelRatio);
     props.paint(c, width, box);
-    Object.assign(box.dataset, { ready: "true", xMin: String(from), xMax: String(to), left: String(left), right: String(right) });
+    Object.assign(box.dataset, {
+      ready: "true",
+      xMin: String(from),
+      xMax: String(to),
+      left: String(left),
+      right: String(right),
+    });
   }, [width, tall, from, to, shownTheme.value, ...props.shows]);
 
   const valueAt = (x: number) => from + ((x - left) / (width - left - right)) * (to - from);
@@ -71,12 +83,20 @@ export function Surface(props: SurfaceProps) {
   return (
     <div class="surface">
       <canvas
-        ref={canvas} role="img" aria-label={props.label} style={{ height: `${tall}px`, cursor: props.click ? "pointer" : props.zoom ? "crosshair" : "" }}
-        onMouseLeave={leave} onDblClick={props.reset}
+        ref={canvas}
+        role="img"
+        aria-label={props.label}
+        style={{ height: `${tall}px`, cursor: props.click ? "pointer" : props.zoom ? "crosshair" : "" }}
+        onMouseLeave={leave}
+        onDblClick={props.reset}
         onMouseDown={(event) => {
           if (event.button || !props.zoom) return;
           event.preventDefault(); // prevents text selection
-          setDrag({ began: event.offsetX, x: event.offsetX, kind: event.offsetY > (props.axisTop ?? tall) ? "move" : event.shiftKey && props.pick ? "pick" : "zoom" });
+          setDrag({
+            began: event.offsetX,
+            x: event.offsetX,
+            kind: event.offsetY > (props.axisTop ?? tall) ? "move" : event.shiftKey && props.pick ? "pick" : "zoom",
+          });
         }}
         onMouseMove={(event) => {
           const inside = event.offsetX >= left && event.offsetX <= width - right;
@@ -89,12 +109,19 @@ export function Surface(props: SurfaceProps) {
           setDrag(null);
           if (!drag || Math.abs(a - b) < 4) return props.click?.(here(event));
           if (drag.kind === "move") return props.zoom?.(from + valueAt(a) - valueAt(b), to + valueAt(a) - valueAt(b));
-          const clamped = [a, b].sort((one, two) => one - two).map((x) => valueAt(Math.max(left, Math.min(width - right, x)))) as [number, number];
+          const clamped = [a, b]
+            .sort((one, two) => one - two)
+            .map((x) => valueAt(Math.max(left, Math.min(width - right, x)))) as [number, number];
           (drag.kind === "pick" ? props.pick : props.zoom)?.(...clamped);
         }}
       />
       {time && <Hair left={left} right={right} from={from} to={to} />}
-      {drag && drag.kind !== "move" && <i class="drag" style={{ left: `${Math.min(drag.began, drag.x)}px`, width: `${Math.abs(drag.began - drag.x)}px` }} />}
+      {drag && drag.kind !== "move" && (
+        <i
+          class="drag"
+          style={{ left: `${Math.min(drag.began, drag.x)}px`, width: `${Math.abs(drag.began - drag.x)}px` }}
+        />
+      )}
       {props.children}
     </div>
   );
@@ -112,10 +139,15 @@ export function ticks(low: number, high: number, n: number, unit = 1): number[] 
 }
 
 const second = 1000;
-const times = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400, 172_800, 604_800].map((s) => s * second);
+const times = [
+  1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400, 172_800, 604_800,
+].map((s) => s * second);
 
 export function timeTicks(from: number, to: number, n: number): number[] {
   const step = times.find((one) => (to - from) / one <= n);
   if (!step || to - from < second * 2) return ticks(from, to, n, step ? 1 : times[times.length - 1]);
-  return Array.from({ length: Math.floor(to / step) - Math.ceil(from / step) + 1 }, (_, i) => (Math.ceil(from / step) + i) * step);
+  return Array.from(
+    { length: Math.floor(to / step) - Math.ceil(from / step) + 1 },
+    (_, i) => (Math.ceil(from / step) + i) * step,
+  );
 }

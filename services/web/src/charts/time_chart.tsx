@@ -103,8 +103,13 @@ export function TimeChart(props: ChartProps) {
       const place = Math.round(x(at)) + 0.5;
       path([place, top], [place, bottom]);
       stroke(css("--grid"), 1);
-      c.fillText(steps ? count(at) : clock(at) + (to - from < 5000 ? `.${String(Math.round(at) % 1000).padStart(3, "0")}` : ""), Math.min(place, width - 28), bottom + 6);
-      if (!steps && (i === 0 || date(at) !== date(all[i - 1] as number))) c.fillText(date(at), Math.min(place, width - 34), bottom + 20);
+      c.fillText(
+        steps ? count(at) : clock(at) + (to - from < 5000 ? `.${String(Math.round(at) % 1000).padStart(3, "0")}` : ""),
+        Math.min(place, width - 28),
+        bottom + 6,
+      );
+      if (!steps && (i === 0 || date(at) !== date(all[i - 1] as number)))
+        c.fillText(date(at), Math.min(place, width - 34), bottom + 20);
     });
     c.save();
     path([left, top], [width - right, top], [width - right, bottom], [left, bottom]);
@@ -126,7 +131,8 @@ export function TimeChart(props: ChartProps) {
           stretches.push(open);
         }
       });
-      const points = (column: (number | null)[], of: number[]) => of.map((i) => [x(line.times[i] as number), y((column[i] ?? line.last[i]) as number)] as [number, number]);
+      const points = (column: (number | null)[], of: number[]) =>
+        of.map((i) => [x(line.times[i] as number), y((column[i] ?? line.last[i]) as number)] as [number, number]);
       for (const of of stretches) {
         if (!line.ghost && !line.dots) {
           path(...points(line.max, of), ...points(line.min, of).reverse());
@@ -144,7 +150,13 @@ export function TimeChart(props: ChartProps) {
     }
     c.setLineDash([]);
     c.restore();
-    const seen = { yMin: String(low), yMax: String(high), plotHeight: String(bottom - top), plotTop: String(top), lines: String(lines.length) };
+    const seen = {
+      yMin: String(low),
+      yMax: String(high),
+      plotHeight: String(bottom - top),
+      plotTop: String(top),
+      lines: String(lines.length),
+    };
     if (typeof threshold === "number" && Number.isFinite(threshold)) {
       const at = y(threshold);
       path([left, Math.round(at) + 0.5], [width - right, Math.round(at) + 0.5]);
@@ -166,7 +178,21 @@ export function TimeChart(props: ChartProps) {
   };
   return (
     <div class="chart">
-      <Surface label={props.label} tall={tall} left={left} right={right} axisTop={bottom} from={from} to={to} time={!steps} paint={paint} shows={[lines, threshold, props.theme, JSON.stringify([props.shades, mark])]} zoom={props.zoom} pick={props.pick} reset={props.reset} />
+      <Surface
+        label={props.label}
+        tall={tall}
+        left={left}
+        right={right}
+        axisTop={bottom}
+        from={from}
+        to={to}
+        time={!steps}
+        paint={paint}
+        shows={[lines, threshold, props.theme, JSON.stringify([props.shades, mark])]}
+        zoom={props.zoom}
+        pick={props.pick}
+        reset={props.reset}
+      />
     </div>
   );
 }

@@ -1,4 +1,5 @@
-// Chart of the series behind an issue, with the threshold. If the history lacks that series, the chart shows the values in the issue's events.
+// Chart of the series behind an issue, with the threshold. If the history lacks that series, the chart shows the values
+// in the issue's events.
 import { fetchAnswer, get } from "../api/client.ts";
 import { queryOf } from "./expression.ts";
 import { date, digits, duration, eventNumber, msOf, time } from "../parts/format.ts";
@@ -12,7 +13,8 @@ import type { Chart, Evidence, IssueDetail, JobDetail, Labels, RuleDefinition } 
 const mostLines = 6;
 const nanos = 1_000_000_000n;
 
-// Returns a selector if the evidence is a plain metric, and otherwise an empty string. Expressions have no stored series.
+// Returns a selector if the evidence is a plain metric, and otherwise an empty string. Expressions have no stored
+// series.
 export function selectorOf(evidence: Evidence): string {
   const name = evidence.name ?? "";
   const plain = /^([a-zA-Z_][a-zA-Z0-9_]*)(\{.*\})?$/s.exec(name);
@@ -50,12 +52,19 @@ function eventLine(issue: IssueDetail): Line {
     .sort((a, b) => a.at - b.at)
     .filter((point, i, all) => i === 0 || point.at > (all[i - 1] as { at: number }).at);
   const values = points.map((point) => point.value);
-  return { name: `value of ${issue.alert}`, times: points.map((point) => point.at), min: values, max: values, last: values };
+  return {
+    name: `value of ${issue.alert}`,
+    times: points.map((point) => point.at),
+    min: values,
+    max: values,
+    last: values,
+  };
 }
 
 // Labels that identify a location. Series from the issue's rank or node come first.
 const places = ["rank", "node", "gpu", "hw_id"];
-const ofIssue = (labels: Labels, issue: IssueDetail) => places.every((place) => !labels[place] || !issue.labels[place] || labels[place] === issue.labels[place]);
+const ofIssue = (labels: Labels, issue: IssueDetail) =>
+  places.every((place) => !labels[place] || !issue.labels[place] || labels[place] === issue.labels[place]);
 const mostNeeds = 3;
 // Returns the change in a series' mean at the onset. Times have the same number of digits, so they compare as strings.
 function changeOf({ last, times_ns }: Chart["series"][number], onset: string): number {
@@ -71,32 +80,78 @@ function changeOf({ last, times_ns }: Chart["series"][number], onset: string): n
   };
   return Math.abs(mean(true) - mean(false));
 }
-function readBy(chart: Chart, needs: string[], issue: IssueDetail): { name: string; lines: Line[]; all: number; names: string[] } | null {
+function readBy(
+  chart: Chart,
+  needs: string[],
+  issue: IssueDetail,
+): { name: string; lines: Line[]; all: number; names: string[] } | null {
   for (const name of needs) {
     const series = chart.series.filter((one) => one.labels.__name__ === name);
     const own = series.filter((one) => ofIssue(one.labels, issue));
     const rest = series.filter((one) => !own.includes(one));
     const filled = [...own, ...rest].filter((one) => one.last.some((value) => value !== null));
     // If there are many series, keep the ones that changed most at the onset.
-    const changes = filled.length > mostLines ? filled.map((one) => ({ one, change: changeOf(one, issue.onset_ns ?? "") })) : [];
-    const drawn = changes.length ? changes.sort((x, y) => y.change - x.change).slice(0, mostLines).map(({ one }) => one) : filled;
+    const changes =
+      filled.length > mostLines ? filled.map((one) => ({ one, change: changeOf(one, issue.onset_ns ?? "") })) : [];
+    const drawn = changes.length
+      ? changes
+          .sort((x, y) => y.change - x.change)
+          .slice(0, mostLines)
+          .map(({ one }) => one)
+      : filled;
     // Name each line after the labels that differ.
-    const names = drawn.map(({ labels }) => Object.keys(labels).filter((label) => (drawn.length > 1 ? drawn.some((one) => one.labels[label] !== labels[label]) : /^(rank|node|group)$/.test(label))).map((label) => (["rank", "group"].includes(label) ? `${label} ${labels[label]}` : labels[label])).join(" "));
+    const names = drawn.map(({ labels }) =>
+      Object.keys(labels)
+        .filter((label) =>
+          drawn.length > 1
+            ? drawn.some((one) => one.labels[label] !== labels[label])
+            : /^(rank|node|group)$/.test(label),
+        )
+        .map((label) => (["rank", "group"].includes(label) ? `${label} ${labels[label]}` : labels[label]))
+        .join(" "),
+    );
     if (drawn.length) return { name, lines: linesOf({ ...chart, series: drawn }), all: series.length, names };
   }
   return null;
 }
 
 // Returns the metric's selector from the expression, or the metric without matchers.
-const selected = (expression: string, name: string) => expression.match(new RegExp(`\\b${name}\\{[^{}$]*\\}`))?.[0] ?? `${name}{}`;
+const selected = (expression: string, name: string) =>
+  expression.match(new RegExp(`\\b${name}\\{[^{}$]*\\}`))?.[0] ?? `${name}{}`;
 
-function WhatItReads({ job, issue, rule, needs, from, to, shades }: { job: JobDetail; issue: IssueDetail; rule: RuleDefinition | null; needs: string[]; from: string; to: string; shades: Shade[] }) {
+function WhatItReads({
+  job,
+  issue,
+  rule,
+  needs,
+  from,
+  to,
+  shades,
+}: {
+  job: JobDetail;
+  issue: IssueDetail;
+  rule: RuleDefinition | null;
+  needs: string[];
+  from: string;
+  to: string;
+  shades: Shade[];
+}) {
   // Metrics with alternating states are hard to read in a chart, so other metrics come first.
   const named = needs.filter((name) => /^[a-zA-Z_]\w*$/.test(name));
-  const asked = [...named.filter((name) => !name.endsWith("_state")), ...named.filter((name) => name.endsWith("_state"))].slice(0, mostNeeds);
+  const asked = [
+    ...named.filter((name) => !name.endsWith("_state")),
+    ...named.filter((name) => name.endsWith("_state")),
+  ].slice(0, mostNeeds);
   const loaded = useLoad<Chart | null>(
     `read ${job.id} ${asked} ${from} ${issue.open ? "open" : to}`,
-    (abort) => (asked.length ? get<Chart>("/chart", { job: job.id, match: asked.map((name) => selected(rule?.expression ?? "", name)), from, to, width: 900 }, abort) : Promise.resolve(null)),
+    (abort) =>
+      asked.length
+        ? get<Chart>(
+            "/chart",
+            { job: job.id, match: asked.map((name) => selected(rule?.expression ?? "", name)), from, to, width: 900 },
+            abort,
+          )
+        : Promise.resolve(null),
     issue.open ? ["samples"] : [],
     job.id,
   );
@@ -104,8 +159,36 @@ function WhatItReads({ job, issue, rule, needs, from, to, shades }: { job: JobDe
   if (!read) return null;
   return (
     <section data-reads={read.name}>
-      <p class="small cut" title={read.lines.map((line) => line.name).join("\n").slice(0, 500)}><span class="code">{read.name}</span> <span class="dim">input of the rule{read.all > read.lines.length ? `, ${read.lines.length} of ${read.all} series` : ""}</span>{read.names.map((name, i) => <span key={name}> <i class="swatch" style={{ background: colorOf(i) }} />{name.slice(0, 60)}</span>)}</p>
-      <TimeChart lines={read.lines} points={false} threshold={null} shades={shades} label={read.name} theme={shownTheme.value} mark={null} from={msOf(from)} to={msOf(to)} />
+      <p
+        class="small cut"
+        title={read.lines
+          .map((line) => line.name)
+          .join("\n")
+          .slice(0, 500)}
+      >
+        <span class="code">{read.name}</span>{" "}
+        <span class="dim">
+          input of the rule{read.all > read.lines.length ? `, ${read.lines.length} of ${read.all} series` : ""}
+        </span>
+        {read.names.map((name, i) => (
+          <span key={name}>
+            {" "}
+            <i class="swatch" style={{ background: colorOf(i) }} />
+            {name.slice(0, 60)}
+          </span>
+        ))}
+      </p>
+      <TimeChart
+        lines={read.lines}
+        points={false}
+        threshold={null}
+        shades={shades}
+        label={read.name}
+        theme={shownTheme.value}
+        mark={null}
+        from={msOf(from)}
+        to={msOf(to)}
+      />
     </section>
   );
 }
@@ -114,22 +197,52 @@ interface Answer {
   data: { result: { metric: Labels; values: [number, string][] }[] };
 }
 
-// Evaluates the left side of the criterion on the history. Returns no lines if the history lacks its input or the query fails.
-async function compared(query: string, issue: IssueDetail, from: string, to: string, abort: AbortSignal): Promise<Line[]> {
+// Evaluates the left side of the criterion on the history. Returns no lines if the history lacks its input or the query
+// fails.
+async function compared(
+  query: string,
+  issue: IssueDetail,
+  from: string,
+  to: string,
+  abort: AbortSignal,
+): Promise<Line[]> {
   const [start, end] = [msOf(from) / 1000, msOf(to) / 1000];
-  const asked = new URLSearchParams({ query, start: String(start), end: String(end), step: String(Math.max(1, Math.ceil((end - start) / 300))), lookback_delta: "1m" });
+  const asked = new URLSearchParams({
+    query,
+    start: String(start),
+    end: String(end),
+    step: String(Math.max(1, Math.ceil((end - start) / 300))),
+    lookback_delta: "1m",
+  });
   try {
     const { data } = (await (await fetchAnswer(`/api/v1/query_range?${asked}`, abort)).json()) as Answer;
-    return data.result.filter((one) => ofIssue(one.metric, issue)).slice(0, mostLines).map((one) => {
-      const values = one.values.map(([, text]) => (Number.isFinite(Number(text)) ? Number(text) : null));
-      return { name: lineName(one.metric) || issue.alert, times: one.values.map(([at]) => at * 1000), min: values, max: values, last: values };
-    });
+    return data.result
+      .filter((one) => ofIssue(one.metric, issue))
+      .slice(0, mostLines)
+      .map((one) => {
+        const values = one.values.map(([, text]) => (Number.isFinite(Number(text)) ? Number(text) : null));
+        return {
+          name: lineName(one.metric) || issue.alert,
+          times: one.values.map(([at]) => at * 1000),
+          min: values,
+          max: values,
+          last: values,
+        };
+      });
   } catch {
     return [];
   }
 }
 
-export function EvidenceChart({ job, issue, rule }: { job: JobDetail; issue: IssueDetail; rule: RuleDefinition | null }) {
+export function EvidenceChart({
+  job,
+  issue,
+  rule,
+}: {
+  job: JobDetail;
+  issue: IssueDetail;
+  rule: RuleDefinition | null;
+}) {
   const needs = rule?.needs ?? [];
   const started = issue.started_ns;
   const selector = (issue.event.data.evidence ?? []).map(selectorOf).find((text) => text) ?? "";
@@ -152,8 +265,14 @@ export function EvidenceChart({ job, issue, rule }: { job: JobDetail; issue: Iss
   const loaded = useLoad<{ lines: Line[]; all: number }>(
     `evidence ${job.id} ${selector}${query} ${from} ${issue.open ? "open" : to}`,
     async (abort) => {
-      const chart = selector && known ? await get<Chart>("/chart", { job: job.id, match: selector, from, to, width: 900 }, abort) : null;
-      return { lines: chart ? linesOf(chart) : query && known ? await compared(query, issue, from, to, abort) : [], all: chart?.series.length ?? 0 };
+      const chart =
+        selector && known
+          ? await get<Chart>("/chart", { job: job.id, match: selector, from, to, width: 900 }, abort)
+          : null;
+      return {
+        lines: chart ? linesOf(chart) : query && known ? await compared(query, issue, from, to, abort) : [],
+        all: chart?.series.length ?? 0,
+      };
     },
     issue.open ? ["samples"] : [],
     job.id,
@@ -177,26 +296,68 @@ export function EvidenceChart({ job, issue, rule }: { job: JobDetail; issue: Iss
   const left = out(stored.length, loaded.data.all);
   // With one or two values, the input of the rule is more informative.
   const few = !stored.length && (lines[0]?.times.length ?? 0) < 3;
-  const reads = !stored.length && <WhatItReads job={job} issue={issue} rule={rule} needs={needs} from={from} to={to} shades={shades} />;
+  const reads = !stored.length && (
+    <WhatItReads job={job} issue={issue} rule={rule} needs={needs} from={from} to={to} shades={shades} />
+  );
   const label = `${lines[0]?.name ?? ""} from ${time(from)} to ${time(to)}${issue.threshold === null ? "" : `, threshold ${digits(issue.threshold)}`}`;
   return (
-    <figure class="evidence" data-pending-ns={begin} data-firing-ns={started ?? ""} data-end-ns={issue.ended_ns ?? ""} data-query={stored.length ? query : ""}>
+    <figure
+      class="evidence"
+      data-pending-ns={begin}
+      data-firing-ns={started ?? ""}
+      data-end-ns={issue.ended_ns ?? ""}
+      data-query={stored.length ? query : ""}
+    >
       {few && reads}
       <figcaption>
-        <span class="code cut" title={lines.map((line) => line.name).join("\n").slice(0, 500)}>{lines.map((line) => line.name).join("; ").slice(0, 300)}</span>
-        {query && stored.length > 0 && <span class="dim">left side of the criterion, with the values in the issue's events</span>}
+        <span
+          class="code cut"
+          title={lines
+            .map((line) => line.name)
+            .join("\n")
+            .slice(0, 500)}
+        >
+          {lines
+            .map((line) => line.name)
+            .join("; ")
+            .slice(0, 300)}
+        </span>
+        {query && stored.length > 0 && (
+          <span class="dim">left side of the criterion, with the values in the issue's events</span>
+        )}
         {left && <span class="dim">{left}</span>}
         {!stored.length && <span class="dim">values in the issue's events</span>}
       </figcaption>
       <TimeChart
-        tall={few ? 100 : undefined} lines={lines} points={!stored.length} threshold={issue.threshold} shades={shades} label={label} theme={shownTheme.value}
+        tall={few ? 100 : undefined}
+        lines={lines}
+        points={!stored.length}
+        threshold={issue.threshold}
+        shades={shades}
+        label={label}
+        theme={shownTheme.value}
         mark={comparable && started !== null && value !== null ? { time: msOf(started), value } : null}
-        from={msOf(from)} to={msOf(to)}
+        from={msOf(from)}
+        to={msOf(to)}
       />
-      {kept && BigInt(from) < BigInt(kept) && <p class="dim small" data-rollups>Raw data was dropped{job.raw_dropped_ns ? ` on ${date(msOf(job.raw_dropped_ns))}` : ""}; the chart uses rollups.</p>}
+      {kept && BigInt(from) < BigInt(kept) && (
+        <p class="dim small" data-rollups>
+          Raw data was dropped{job.raw_dropped_ns ? ` on ${date(msOf(job.raw_dropped_ns))}` : ""}; the chart uses
+          rollups.
+        </p>
+      )}
       <p class="legend dim small">
-        {shades.length > 1 && <span><i class="swatch pending" /> {onset < BigInt(begin) ? "Began" : "Pending since"} {time(String(began))}</span>}<span><i class="swatch firing" /> Firing since {time(started)}</span>
-        <span>{issue.open ? "Open" : `Ended ${time(issue.ended_ns)}`}, {duration(Number(length) / 1e9)}</span>
+        {shades.length > 1 && (
+          <span>
+            <i class="swatch pending" /> {onset < BigInt(begin) ? "Began" : "Pending since"} {time(String(began))}
+          </span>
+        )}
+        <span>
+          <i class="swatch firing" /> Firing since {time(started)}
+        </span>
+        <span>
+          {issue.open ? "Open" : `Ended ${time(issue.ended_ns)}`}, {duration(Number(length) / 1e9)}
+        </span>
       </p>
       {!few && reads}
       <details>
@@ -214,15 +375,29 @@ function out(shown: number, all: number): string {
 const mostRows = 200;
 
 function DataTable({ lines }: { lines: Line[] }) {
-  const rows = lines.flatMap((line) => line.times.map((at, i) => ({ key: `${line.name} ${at}`, at, name: line.name, last: line.last[i] ?? null })));
+  const rows = lines.flatMap((line) =>
+    line.times.map((at, i) => ({ key: `${line.name} ${at}`, at, name: line.name, last: line.last[i] ?? null })),
+  );
   const shown = rows.slice(-mostRows);
   return (
     <div class="scroll">
       <table class="plain">
         <Head of={["Time", "Series", "Value|number"]} />
-        <tbody>{shown.map((row) => <tr key={row.key}><Num>{new Date(row.at).toISOString().replace("T", " ").slice(0, 23)}</Num><td class="code wrap">{row.name.slice(0, 200)}</td><Num>{digits(row.last)}</Num></tr>)}</tbody>
+        <tbody>
+          {shown.map((row) => (
+            <tr key={row.key}>
+              <Num>{new Date(row.at).toISOString().replace("T", " ").slice(0, 23)}</Num>
+              <td class="code wrap">{row.name.slice(0, 200)}</td>
+              <Num>{digits(row.last)}</Num>
+            </tr>
+          ))}
+        </tbody>
       </table>
-      {shown.length < rows.length && <p class="dim small">Newest {shown.length} of {rows.length} rows.</p>}
+      {shown.length < rows.length && (
+        <p class="dim small">
+          Newest {shown.length} of {rows.length} rows.
+        </p>
+      )}
     </div>
   );
 }

@@ -12,11 +12,25 @@ const step = 50; // rows added at a time
 
 function inOrder(issues: Issue[], first: string): Issue[] {
   return [...issues].sort(
-    (a, b) => Number(b.id === first) - Number(a.id === first) || Number(b.open) - Number(a.open) || (a.open ? severityRank(a.severity) - severityRank(b.severity) : 0) || (BigInt(b.started_ns ?? 0) > BigInt(a.started_ns ?? 0) ? 1 : -1),
+    (a, b) =>
+      Number(b.id === first) - Number(a.id === first) ||
+      Number(b.open) - Number(a.open) ||
+      (a.open ? severityRank(a.severity) - severityRank(b.severity) : 0) ||
+      (BigInt(b.started_ns ?? 0) > BigInt(a.started_ns ?? 0) ? 1 : -1),
   );
 }
 
-export function Issues({ job, issues, total, rules }: { job: JobDetail; issues: Issue[]; total: number; rules: Rule[] }) {
+export function Issues({
+  job,
+  issues,
+  total,
+  rules,
+}: {
+  job: JobDetail;
+  issues: Issue[];
+  total: number;
+  rules: Rule[];
+}) {
   const wanted = place.value.query.get("issue") ?? "";
   const [marked, setMarked] = useState(-1);
   const [most, setMost] = useState(step);
@@ -62,23 +76,63 @@ export function Issues({ job, issues, total, rules }: { job: JobDetail; issues: 
   const openCount = issues.filter((issue) => issue.open).length;
   return (
     <Panel title="Issues" id="issues-title" note={`${openCount} open, ${total - openCount} ended`}>
-      {wanted && !open && missing && <p class="fault" role="alert">Could not load the linked issue: {missing}</p>}
+      {wanted && !open && missing && (
+        <p class="fault" role="alert">
+          Could not load the linked issue: {missing}
+        </p>
+      )}
       {issues.length === 0 && <p class="dim pad">No issues found so far.</p>}
       <ul class="issues">
         {listed.map((issue, i) => (
-          <li key={issue.id} id={`issue-${issue.id}`} class={`${issue.open ? "" : "ended"} ${i === marked ? "marked" : ""}`}>
+          <li
+            key={issue.id}
+            id={`issue-${issue.id}`}
+            class={`${issue.open ? "" : "ended"} ${i === marked ? "marked" : ""}`}
+          >
             <button type="button" class="issue" aria-expanded={issue.id === open} onClick={() => toggle(issue.id)}>
-              <span class="arrow" aria-hidden="true">{issue.id === open ? "▾" : "▸"}</span>
+              <span class="arrow" aria-hidden="true">
+                {issue.id === open ? "▾" : "▸"}
+              </span>
               <Severity name={issue.severity} />
-              <span class="what"><Cut text={(issue.summary || issue.alert) + asOfText(job, issue)} /><span class="dim small"><Cut text={`${issue.alert} · ${whoOf(issue.labels)}`} />{issue.silenced && <Cut text={silencedText(issue)} class="silenced" />}</span></span>
-              <span class="when number"><Time ns={issue.onset_ns} /><span class="dim small">{issue.open ? "for " : `${(issue.end_reason || "ended").replaceAll("_", " ")} after `}{duration(secondsBetween(issue.onset_ns, issue.ended_ns ?? job.last_ns))}</span></span>
-              <span class="value number">{shownNumber(issue.event.data.value)}<span class="dim small">{issue.threshold === null ? "no threshold" : `threshold ${shownNumber(issue.threshold)}`}</span></span>
+              <span class="what">
+                <Cut text={(issue.summary || issue.alert) + asOfText(job, issue)} />
+                <span class="dim small">
+                  <Cut text={`${issue.alert} · ${whoOf(issue.labels)}`} />
+                  {issue.silenced && <Cut text={silencedText(issue)} class="silenced" />}
+                </span>
+              </span>
+              <span class="when number">
+                <Time ns={issue.onset_ns} />
+                <span class="dim small">
+                  {issue.open ? "for " : `${(issue.end_reason || "ended").replaceAll("_", " ")} after `}
+                  {duration(secondsBetween(issue.onset_ns, issue.ended_ns ?? job.last_ns))}
+                </span>
+              </span>
+              <span class="value number">
+                {shownNumber(issue.event.data.value)}
+                <span class="dim small">
+                  {issue.threshold === null ? "no threshold" : `threshold ${shownNumber(issue.threshold)}`}
+                </span>
+              </span>
             </button>
-            {issue.id === open && <IssueBody job={job} id={issue.id} above={issue.id === linked} rule={rules.find((rule) => rule.rule === issue.rule)?.definition ?? null} />}
+            {issue.id === open && (
+              <IssueBody
+                job={job}
+                id={issue.id}
+                above={issue.id === linked}
+                rule={rules.find((rule) => rule.rule === issue.rule)?.definition ?? null}
+              />
+            )}
           </li>
         ))}
       </ul>
-      {listed.length < rows.length && <p class="pad"><button type="button" onClick={() => setMost(most + step)}>Show {plural(Math.min(step, rows.length - listed.length), "more issue")}</button></p>}
+      {listed.length < rows.length && (
+        <p class="pad">
+          <button type="button" onClick={() => setMost(most + step)}>
+            Show {plural(Math.min(step, rows.length - listed.length), "more issue")}
+          </button>
+        </p>
+      )}
     </Panel>
   );
 }

@@ -37,18 +37,31 @@ function Opened({ tab, job }: { tab: Tab; job: JobDetail }) {
         loaded.set(tab.key, view);
         setTurn((n) => n + 1);
       },
-      () => setFault([tab.key, new Fault(0, "unavailable", "tab: no response from the server, or its version has changed; reload the page")]),
+      () =>
+        setFault([
+          tab.key,
+          new Fault(0, "unavailable", "tab: no response from the server, or its version has changed; reload the page"),
+        ]),
     );
   };
   useEffect(() => {
     if (!View) read();
   }, [tab.key]);
   if (View) return <View job={job} />;
-  return fault?.[0] === tab.key ? <Failed fault={fault[1]} again={read} what={`the ${tab.title} tab`} /> : <Waiting what={`the ${tab.title} tab`} />;
+  return fault?.[0] === tab.key ? (
+    <Failed fault={fault[1]} again={read} what={`the ${tab.title} tab`} />
+  ) : (
+    <Waiting what={`the ${tab.title} tab`} />
+  );
 }
 
 export function JobView({ id }: { id: string }) {
-  const job = useLoad<JobDetail>(`job ${id}`, (abort) => get("/job", { job: id }, abort), ["job", "samples", "issue"], id);
+  const job = useLoad<JobDetail>(
+    `job ${id}`,
+    (abort) => get("/job", { job: id }, abort),
+    ["job", "samples", "issue"],
+    id,
+  );
   const whole = job.data?.id ?? id;
   useEffect(() => watch(whole), [whole]);
   const name = job.data ? job.data.name || job.data.id : id;
@@ -62,15 +75,25 @@ export function JobView({ id }: { id: string }) {
   useKeys({ a: move(-0.5), d: move(0.5), w: move(0, 0.5), s: move(0, 2), f: resetRange });
 
   if (!job.data) {
-    return <main><Past /><Reading loaded={job} what="this job" /></main>;
+    return (
+      <main>
+        <Past />
+        <Reading loaded={job} what="this job" />
+      </main>
+    );
   }
   const range = rangeName();
   return (
     <main>
       <div class="tools">
-        <h1 class="cut" title={name.slice(0, 500)}>{name.slice(0, 300)}</h1>
+        <h1 class="cut" title={name.slice(0, 500)}>
+          {name.slice(0, 300)}
+        </h1>
         <JobState job={job.data} />
-        <span class="dim">{plural(job.data.nodes, "node")}, {plural(job.data.ranks, "rank")}, {plural(job.data.attempt_count, "attempt")}</span>
+        <span class="dim">
+          {plural(job.data.nodes, "node")}, {plural(job.data.ranks, "rank")},{" "}
+          {plural(job.data.attempt_count, "attempt")}
+        </span>
         <span class="grow" />
         <AsOf />
         <ReportLink job={job.data} />
@@ -78,17 +101,43 @@ export function JobView({ id }: { id: string }) {
       <Past />
       <div class="tabs">
         <nav aria-label="Job tabs">
-          {tabs.map((one) => <a key={one.key} href={tabAddress(one)} aria-current={one === tab ? "page" : undefined}>{one.title}</a>)}
+          {tabs.map((one) => (
+            <a key={one.key} href={tabAddress(one)} aria-current={one === tab ? "page" : undefined}>
+              {one.title}
+            </a>
+          ))}
         </nav>
         <span class="grow" />
-        {range === null && <span class="badge note" title="This range does not follow live data. Press f to show the whole job.">‖ Fixed range</span>}
+        {range === null && (
+          <span class="badge note" title="This range does not follow live data. Press f to show the whole job.">
+            ‖ Fixed range
+          </span>
+        )}
         <fieldset class="choice" aria-label="Move the range">
-          {([["◀", "Earlier (a)", -0.5, 1], ["▶", "Later (d)", 0.5, 1], ["+", "Zoom in (w)", 0, 0.5], ["−", "Zoom out (s)", 0, 2]] as const).map(([mark, name, by, factor]) => <button key={mark} type="button" title={name} aria-label={name} onClick={move(by, factor)}>{mark}</button>)}
+          {(
+            [
+              ["◀", "Earlier (a)", -0.5, 1],
+              ["▶", "Later (d)", 0.5, 1],
+              ["+", "Zoom in (w)", 0, 0.5],
+              ["−", "Zoom out (s)", 0, 2],
+            ] as const
+          ).map(([mark, name, by, factor]) => (
+            <button key={mark} type="button" title={name} aria-label={name} onClick={move(by, factor)}>
+              {mark}
+            </button>
+          ))}
         </fieldset>
         <fieldset class="choice">
           <legend class="sr">Time range for charts and tables</legend>
           {ranges.map(([key, text]) => (
-            <button key={key} type="button" aria-pressed={range === key} onClick={() => setQuery({ range: key, from: "", to: "" })}>{text}</button>
+            <button
+              key={key}
+              type="button"
+              aria-pressed={range === key}
+              onClick={() => setQuery({ range: key, from: "", to: "" })}
+            >
+              {text}
+            </button>
           ))}
         </fieldset>
       </div>

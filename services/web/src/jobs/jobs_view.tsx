@@ -14,7 +14,13 @@ const rowHeight = 40;
 const spare = 8; // rows rendered beyond each edge of the window
 const most = 20_000;
 const states = ["all", "running", "ended"];
-const sorts: [string, string][] = [["last", "Last seen"], ["started", "Started"], ["name", "Name"], ["issues", "Issues"], ["samples", "Samples"]];
+const sorts: [string, string][] = [
+  ["last", "Last seen"],
+  ["started", "Started"],
+  ["name", "Name"],
+  ["issues", "Issues"],
+  ["samples", "Samples"],
+];
 
 interface List {
   jobs: Job[];
@@ -40,7 +46,10 @@ function Attempts({ n }: { n: number }) {
   return (
     <span class="attempts" title={plural(n, "attempt")}>
       <span class="number">{n}</span>
-      <span aria-hidden="true">{"▮".repeat(bars)}{n > bars ? "…" : ""}</span>
+      <span aria-hidden="true">
+        {"▮".repeat(bars)}
+        {n > bars ? "…" : ""}
+      </span>
     </span>
   );
 }
@@ -48,25 +57,39 @@ function Attempts({ n }: { n: number }) {
 function Row({ job, at, marked }: { job: Job; at: number; marked: boolean }) {
   return (
     <tr class={marked ? "marked" : ""} aria-rowindex={at + 2} aria-selected={marked} data-job={job.id}>
-      <td><JobState job={job} row /></td>
+      <td>
+        <JobState job={job} row />
+      </td>
       <th scope="row">
-        <a href={jobPath(job.id)} class="cut" title={`${job.name || job.id}\n${job.id}`.slice(0, 500)}>{(job.name || job.id).slice(0, 200)}</a>
+        <a href={jobPath(job.id)} class="cut" title={`${job.name || job.id}\n${job.id}`.slice(0, 500)}>
+          {(job.name || job.id).slice(0, 200)}
+        </a>
         {job.name && job.name !== job.id && <Cut text={job.id} class="dim small" />}
       </th>
       <td>
         {job.open_issues > 0 ? (
-          <><Severity name={job.worst_severity} /> <span class="dim">{count(job.open_issues)} open</span></>
+          <>
+            <Severity name={job.worst_severity} /> <span class="dim">{count(job.open_issues)} open</span>
+          </>
         ) : (
           <span class="dim">{job.found_issues > 0 ? `${count(job.found_issues)} ended` : "none"}</span>
         )}
       </td>
-      <td><UseLine job={job} /></td>
+      <td>
+        <UseLine job={job} />
+      </td>
       <Num>{duration(secondsBetween(job.started_ns ?? job.first_ns, job.done_ns ?? job.last_ns))}</Num>
-      <td><Time ns={job.started_ns ?? job.first_ns} /></td>
+      <td>
+        <Time ns={job.started_ns ?? job.first_ns} />
+      </td>
       <Num>{count(job.nodes)}</Num>
       <Num>{count(job.ranks)}</Num>
-      <td><Attempts n={job.attempt_count} /></td>
-      <td><Cut text={job.owner} class="dim" /></td>
+      <td>
+        <Attempts n={job.attempt_count} />
+      </td>
+      <td>
+        <Cut text={job.owner} class="dim" />
+      </td>
     </tr>
   );
 }
@@ -92,7 +115,11 @@ export function JobsView() {
     return () => clearTimeout(timer);
   }, [name]);
 
-  const list = useLoad<List>(JSON.stringify([asked, state, sort]), (abort) => readAll({ name: asked, state, sort, order }, abort), ["job", "issue"]);
+  const list = useLoad<List>(
+    JSON.stringify([asked, state, sort]),
+    (abort) => readAll({ name: asked, state, sort, order }, abort),
+    ["job", "issue"],
+  );
   const jobs = list.data?.jobs ?? [];
 
   // Computes the rows that the window shows. Reruns when the length of the list changes.
@@ -114,7 +141,8 @@ export function JobsView() {
 
   // Focuses the row's link, because the link handles Enter.
   const focusRow = (row: number) => {
-    if (row >= 0 && document.activeElement !== search.current) body.current?.querySelector<HTMLElement>(`[aria-rowindex="${row + 2}"] a`)?.focus({ preventScroll: true });
+    if (row >= 0 && document.activeElement !== search.current)
+      body.current?.querySelector<HTMLElement>(`[aria-rowindex="${row + 2}"] a`)?.focus({ preventScroll: true });
   };
   const move = (by: number) => {
     if (!jobs.length) return;
@@ -140,29 +168,74 @@ export function JobsView() {
     <main>
       <div class="tools">
         <h1>Jobs</h1>
-        <label class="sr" for="search">Name or ID</label>
-        <input id="search" ref={search} type="search" placeholder="Name or ID  ( / )" value={name} onInput={(event) => setQuery({ q: event.currentTarget.value })} />
+        <label class="sr" for="search">
+          Name or ID
+        </label>
+        <input
+          id="search"
+          ref={search}
+          type="search"
+          placeholder="Name or ID  ( / )"
+          value={name}
+          onInput={(event) => setQuery({ q: event.currentTarget.value })}
+        />
         <fieldset class="choice">
           <legend class="sr">State</legend>
           {states.map((one) => (
-            <button key={one} type="button" aria-pressed={state === one} onClick={() => setQuery({ state: one === "all" ? "" : one })}>{sentence(one)}</button>
+            <button
+              key={one}
+              type="button"
+              aria-pressed={state === one}
+              onClick={() => setQuery({ state: one === "all" ? "" : one })}
+            >
+              {sentence(one)}
+            </button>
           ))}
         </fieldset>
-        <label>Sort by <select value={sort} onChange={(event) => setQuery({ sort: event.currentTarget.value === "last" ? "" : event.currentTarget.value })}>
-          {sorts.map(([key, text]) => <option key={key} value={key}>{text}</option>)}
-        </select></label>
+        <label>
+          Sort by{" "}
+          <select
+            value={sort}
+            onChange={(event) =>
+              setQuery({ sort: event.currentTarget.value === "last" ? "" : event.currentTarget.value })
+            }
+          >
+            {sorts.map(([key, text]) => (
+              <option key={key} value={key}>
+                {text}
+              </option>
+            ))}
+          </select>
+        </label>
         <span class="grow" />
-        <span class="dim" role="status">{list.data ? `${plural(list.data.total, "job")}${list.data.total > jobs.length ? `, first ${count(jobs.length)} shown` : ""}` : ""}</span>
+        <span class="dim" role="status">
+          {list.data
+            ? `${plural(list.data.total, "job")}${list.data.total > jobs.length ? `, first ${count(jobs.length)} shown` : ""}`
+            : ""}
+        </span>
       </div>
       <Reading loaded={list} what="the list of jobs" />
-      {!!list.data?.missing.length && <p class="past wrap" role="status"><strong>Not all jobs are listed.</strong> {list.data.missing.join("; ").slice(0, 500)}</p>}
+      {!!list.data?.missing.length && (
+        <p class="past wrap" role="status">
+          <strong>Not all jobs are listed.</strong> {list.data.missing.join("; ").slice(0, 500)}
+        </p>
+      )}
       {list.data && jobs.length === 0 && (
         <div class="panel empty">
-          <p><strong>{name || state !== "all" ? "No jobs match." : "No jobs yet."}</strong></p>
+          <p>
+            <strong>{name || state !== "all" ? "No jobs match." : "No jobs yet."}</strong>
+          </p>
           {name || state !== "all" ? (
-            <p><button type="button" onClick={() => setQuery({ q: "", state: "" })}>Show all jobs</button></p>
+            <p>
+              <button type="button" onClick={() => setQuery({ q: "", state: "" })}>
+                Show all jobs
+              </button>
+            </p>
           ) : (
-            <p class="dim">A job appears when its first sample arrives. Start a collector on its nodes, or use the Python client in its training script.</p>
+            <p class="dim">
+              A job appears when its first sample arrives. Start a collector on its nodes, or use the Python client in
+              its training script.
+            </p>
           )}
         </div>
       )}
@@ -170,16 +243,50 @@ export function JobsView() {
         <table class="jobs" aria-rowcount={jobs.length + 1}>
           <thead>
             <tr>
-              <th scope="col" class="w-state">State</th><th scope="col">Job</th><th scope="col" class="w-issue">Worst open issue</th>
-              <th scope="col" class="w-use" title="Share of time in which a kernel ran, mean over all GPUs">GPU busy</th><th scope="col" class="w-time number">Duration</th>
-              <th scope="col" class="w-start">Started</th><th scope="col" class="w-count number">Nodes</th><th scope="col" class="w-count number">Ranks</th>
-              <th scope="col" class="w-tries">Attempts</th><th scope="col" class="w-owner">Owner</th>
+              <th scope="col" class="w-state">
+                State
+              </th>
+              <th scope="col">Job</th>
+              <th scope="col" class="w-issue">
+                Worst open issue
+              </th>
+              <th scope="col" class="w-use" title="Share of time in which a kernel ran, mean over all GPUs">
+                GPU busy
+              </th>
+              <th scope="col" class="w-time number">
+                Duration
+              </th>
+              <th scope="col" class="w-start">
+                Started
+              </th>
+              <th scope="col" class="w-count number">
+                Nodes
+              </th>
+              <th scope="col" class="w-count number">
+                Ranks
+              </th>
+              <th scope="col" class="w-tries">
+                Attempts
+              </th>
+              <th scope="col" class="w-owner">
+                Owner
+              </th>
             </tr>
           </thead>
           <tbody ref={body}>
-            {first > 0 && <tr class="gap"><td colSpan={10} style={{ height: `${first * rowHeight}px` }} /></tr>}
-            {jobs.slice(first, end).map((job, i) => <Row key={job.id} job={job} at={first + i} marked={first + i === marked} />)}
-            {end < jobs.length && <tr class="gap"><td colSpan={10} style={{ height: `${(jobs.length - end) * rowHeight}px` }} /></tr>}
+            {first > 0 && (
+              <tr class="gap">
+                <td colSpan={10} style={{ height: `${first * rowHeight}px` }} />
+              </tr>
+            )}
+            {jobs.slice(first, end).map((job, i) => (
+              <Row key={job.id} job={job} at={first + i} marked={first + i === marked} />
+            ))}
+            {end < jobs.length && (
+              <tr class="gap">
+                <td colSpan={10} style={{ height: `${(jobs.length - end) * rowHeight}px` }} />
+              </tr>
+            )}
           </tbody>
         </table>
       )}

@@ -50,7 +50,11 @@ export function UseLine({ job }: { job: Job }) {
     const abort = new AbortController();
     // Rows that are scrolled past do not send a request.
     const timer = setTimeout(() => {
-      inTurn(() => (abort.signal.aborted ? Promise.reject(new Error("gone")) : get<Chart>("/chart", { job: job.id, match: "hw_gpu_utilization_ratio", width: 48 }, abort.signal)))
+      inTurn(() =>
+        abort.signal.aborted
+          ? Promise.reject(new Error("gone"))
+          : get<Chart>("/chart", { job: job.id, match: "hw_gpu_utilization_ratio", width: 48 }, abort.signal),
+      )
         .then((chart) => {
           if (known.size >= kept) known.delete(known.keys().next().value as string);
           const mean = meanOf(chart);
@@ -68,10 +72,17 @@ export function UseLine({ job }: { job: Job }) {
   if (!values.length) return <span class="dim">{line === null ? "" : missing}</span>;
   const mean = values.reduce((a, b) => a + b, 0) / values.length;
   const step = width / Math.max(1, values.length - 1);
-  const path = values.map((v, i) => `${i ? "L" : "M"}${(i * step).toFixed(1)} ${(tall - 1 - Math.min(1, Math.max(0, v)) * (tall - 2)).toFixed(1)}`).join("");
+  const path = values
+    .map(
+      (v, i) =>
+        `${i ? "L" : "M"}${(i * step).toFixed(1)} ${(tall - 1 - Math.min(1, Math.max(0, v)) * (tall - 2)).toFixed(1)}`,
+    )
+    .join("");
   return (
     <span class="use">
-      <svg width={width} height={tall} aria-hidden="true"><path d={path} /></svg>
+      <svg width={width} height={tall} aria-hidden="true">
+        <path d={path} />
+      </svg>
       <span class="number">{percent(mean)}</span>
     </span>
   );

@@ -27,7 +27,12 @@ export function coresOf(map: HeatMap): { busy: Unit[]; wait: Unit[] } {
   const out = { busy: [] as Unit[], wait: [] as Unit[] };
   for (const [key, labels] of cores) {
     const [idle, wait] = [cells.get(`${key} idle`), cells.get(`${key} iowait`)];
-    const unit = (values: (number | null)[]): Unit => ({ node: labels.node ?? "", kind: "cpu", index: labels.cpu ?? "", cells: values });
+    const unit = (values: (number | null)[]): Unit => ({
+      node: labels.node ?? "",
+      kind: "cpu",
+      index: labels.cpu ?? "",
+      cells: values,
+    });
     if (idle) out.busy.push(unit(idle.map((v, i) => (v === null ? null : Math.max(0, 1 - v - (wait?.[i] ?? 0))))));
     if (wait) out.wait.push(unit(wait));
   }
@@ -35,10 +40,16 @@ export function coresOf(map: HeatMap): { busy: Unit[]; wait: Unit[] } {
 }
 
 export function gpusOf(map: HeatMap): Unit[] {
-  return map.rows.map((row) => ({ node: row.labels.node ?? "", kind: "gpu", index: gpuOf(row.labels), cells: row.cells }));
+  return map.rows.map((row) => ({
+    node: row.labels.node ?? "",
+    kind: "gpu",
+    index: gpuOf(row.labels),
+    cells: row.cells,
+  }));
 }
 
-// Maximum number of consecutive empty cells that do not count as a gap. A bucket may be shorter than the sampling interval.
+// Maximum number of consecutive empty cells that do not count as a gap. A bucket may be shorter than the sampling
+// interval.
 const bridged = 2;
 
 export function linesOf(map: HeatMap, units: Unit[], nodes: string[], chosen: string[]): Line[] {
@@ -74,7 +85,11 @@ export function linesOf(map: HeatMap, units: Unit[], nodes: string[], chosen: st
 }
 
 export function rowsOf(units: Unit[], several: boolean): GridRow[] {
-  return units.map((unit) => ({ key: unitKey(unit), label: `${several ? `${unit.node} ` : ""}${unit.kind} ${unit.index}`, cells: held(unit.cells) }));
+  return units.map((unit) => ({
+    key: unitKey(unit),
+    label: `${several ? `${unit.node} ` : ""}${unit.kind} ${unit.index}`,
+    cells: held(unit.cells),
+  }));
 }
 
 function held(cells: (number | null)[]): (number | null)[] {

@@ -21,10 +21,19 @@ export function Overview({ job }: TabProps) {
   return (
     <>
       <Reading loaded={incidents} what="incidents" />
-      {incidents.data && !incidents.fault && <Incidents job={job} incidents={incidents.data.incidents} actions={actions.data?.actions ?? null} rules={rules.data?.rules ?? null} />}
+      {incidents.data && !incidents.fault && (
+        <Incidents
+          job={job}
+          incidents={incidents.data.incidents}
+          actions={actions.data?.actions ?? null}
+          rules={rules.data?.rules ?? null}
+        />
+      )}
       <Progress job={job} issues={issues.data?.issues ?? []} />
       <Reading loaded={issues} what="issues" />
-      {issues.data && !issues.fault && <Issues job={job} issues={issues.data.issues} total={issues.data.total} rules={rules.data?.rules ?? []} />}
+      {issues.data && !issues.fault && (
+        <Issues job={job} issues={issues.data.issues} total={issues.data.total} rules={rules.data?.rules ?? []} />
+      )}
       <RuleTable job={job} loaded={rules} />
       <div class="columns">
         <JobSummary job={job} />

@@ -99,7 +99,7 @@ export function count(n: number): string {
 }
 
 // Returns the text with a capital first letter, except for percentiles such as p50.
-export const sentence = (text: string) => /^p\d/.test(text) ? text : text.charAt(0).toUpperCase() + text.slice(1);
+export const sentence = (text: string) => (/^p\d/.test(text) ? text : text.charAt(0).toUpperCase() + text.slice(1));
 
 export function plural(n: number, word: string): string {
   return `${count(n)} ${word}${n === 1 ? "" : "s"}`;

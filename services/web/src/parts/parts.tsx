@@ -32,18 +32,28 @@ export function severityRank(name: string): number {
   return { critical: 0, error: 1, warning: 2, info: 3 }[name] ?? 4;
 }
 
-// State of a job. A running job takes the tone of its serious open issues. `row` is true in a list, where other columns show the issues.
+// State of a job. A running job takes the tone of its serious open issues. `row` is true in a list, where other columns
+// show the issues.
 export function JobState({ job, row }: { job: Job; row?: boolean }) {
   const running = job.state === "running";
   const detail = (!row && job.end_text) || job.end_detail;
   const failed = detail !== "completed" && detail !== "";
   const trouble = running && severityRank(job.worst_severity) < 3 ? severities[job.worst_severity] : undefined;
-  const { mark, tone } = trouble ?? (running ? { mark: "▶", tone: "good" } : failed ? { mark: "✕", tone: "bad" } : { mark: "■", tone: "calm" });
-  const but = !trouble ? "" : job.stalled_since_ns ? `no step for ${duration(secondsBetween(job.stalled_since_ns, job.last_ns))}` : row ? "" : plural(job.open_issues, "open issue");
+  const { mark, tone } =
+    trouble ??
+    (running ? { mark: "▶", tone: "good" } : failed ? { mark: "✕", tone: "bad" } : { mark: "■", tone: "calm" });
+  const but = !trouble
+    ? ""
+    : job.stalled_since_ns
+      ? `no step for ${duration(secondsBetween(job.stalled_since_ns, job.last_ns))}`
+      : row
+        ? ""
+        : plural(job.open_issues, "open issue");
   return (
     <span class={`state ${tone}`}>
       <Mark of={mark} />
-      {running ? "Running" : sentence(detail || "ended")}{but && (row ? <small>{but}</small> : `, ${but}`)}
+      {running ? "Running" : sentence(detail || "ended")}
+      {but && (row ? <small>{but}</small> : `, ${but}`)}
     </span>
   );
 }
@@ -57,7 +67,8 @@ export function Time({ ns, field, short }: { ns: NsOrNull; field?: string; short
   );
 }
 
-// Returns the time of the numbers in an open issue's summary, such as " (as of 03:04:05)", if the last event is over 5 s old.
+// Returns the time of the numbers in an open issue's summary, such as " (as of 03:04:05)", if the last event is over 5
+// s old.
 export function asOfText(job: JobDetail, { open, summary, event }: Issue): string {
   const old = open && msOf(job.last_ns ?? "0") - Date.parse(event.time) > 5000;
   return old && /\d/.test(summary.replace(/\b(rank|node|gpu) \S+/gi, "")) ? ` (as of ${event.time.slice(11, 19)})` : "";
@@ -75,21 +86,42 @@ export function Cut({ text, class: extra }: { text: string; class?: string }) {
 export function Failed({ fault, again, what }: { fault: Fault; again: () => void; what: string }) {
   return (
     <div class="fault" role="alert">
-      <strong>Could not load {what}.</strong> <span class="wrap">{fault.message}</span> <button type="button" onClick={again}>Retry</button>
+      <strong>Could not load {what}.</strong> <span class="wrap">{fault.message}</span>{" "}
+      <button type="button" onClick={again}>
+        Retry
+      </button>
     </div>
   );
 }
 
 export function Waiting({ what }: { what: string }) {
-  return <p class="dim waiting" role="status">Loading {what}…</p>;
+  return (
+    <p class="dim waiting" role="status">
+      Loading {what}…
+    </p>
+  );
 }
 
 // Error or loading message, shown in place of missing data.
 export function Reading({ loaded, what }: { loaded: Loaded<unknown>; what: string }) {
-  return loaded.fault ? <Failed fault={loaded.fault} again={loaded.again} what={what} /> : loaded.data ? null : <Waiting what={what} />;
+  return loaded.fault ? (
+    <Failed fault={loaded.fault} again={loaded.again} what={what} />
+  ) : loaded.data ? null : (
+    <Waiting what={what} />
+  );
 }
 
-export function Panel({ title, note, id, children }: { title: string; note?: ComponentChildren; id: string; children: ComponentChildren }) {
+export function Panel({
+  title,
+  note,
+  id,
+  children,
+}: {
+  title: string;
+  note?: ComponentChildren;
+  id: string;
+  children: ComponentChildren;
+}) {
   return (
     <section class="panel" aria-labelledby={id}>
       <header>
@@ -108,7 +140,11 @@ export function Head({ of }: { of: string[] }) {
       <tr>
         {of.map((text) => {
           const at = text.lastIndexOf("|");
-          return <th key={text} scope="col" class={at < 0 ? "" : text.slice(at + 1)}>{at < 0 ? text : text.slice(0, at)}</th>;
+          return (
+            <th key={text} scope="col" class={at < 0 ? "" : text.slice(at + 1)}>
+              {at < 0 ? text : text.slice(0, at)}
+            </th>
+          );
         })}
       </tr>
     </thead>
@@ -120,7 +156,15 @@ export function Num(props: JSX.IntrinsicElements["td"] & { [data: `data-${string
 }
 
 // Scrollable region that can be reached by keyboard.
-export function Scroll({ label, class: look = "scroll", children }: { label: string; class?: string; children: ComponentChildren }) {
+export function Scroll({
+  label,
+  class: look = "scroll",
+  children,
+}: {
+  label: string;
+  class?: string;
+  children: ComponentChildren;
+}) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: keyboard scrolling requires the focus.
     <section class={look} tabIndex={0} aria-label={label}>
@@ -131,7 +175,9 @@ export function Scroll({ label, class: look = "scroll", children }: { label: str
 
 // Returns the author, end, and comment of the silence that covers the issue.
 export function silencedText({ silenced }: Issue): string {
-  return silenced ? `⊘ Silenced by ${silenced.by} until ${time(silenced.until_ns)}${silenced.comment && `: ${silenced.comment}`}` : "";
+  return silenced
+    ? `⊘ Silenced by ${silenced.by} until ${time(silenced.until_ns)}${silenced.comment && `: ${silenced.comment}`}`
+    : "";
 }
 
 // Returns the location of an issue, from the labels that identify one.
@@ -149,7 +195,9 @@ export function evidenceName(evidence: { name?: string; labels?: Labels }): stri
 
 // Returns the receiver and outcome of a notification.
 export function notificationText({ data }: CloudEvent): string {
-  return data.error ? `✕ could not notify ${data.kind} ${data.receiver} (${data.what}): ${data.error}` : `notified ${data.kind} ${data.receiver} (${data.what})`;
+  return data.error
+    ? `✕ could not notify ${data.kind} ${data.receiver} (${data.what}): ${data.error}`
+    : `notified ${data.kind} ${data.receiver} (${data.what})`;
 }
 
 export const eventTime = (event: CloudEvent): string => event.time.slice(0, 19).replace("T", " ");

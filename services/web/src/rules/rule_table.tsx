@@ -26,7 +26,12 @@ export function judged(rule: Rule): Rule & { over: boolean } {
 
 export function RuleState({ rule }: { rule: Rule & { over: boolean } }) {
   const [mark, text, tone] = looks[rule.status] ?? ["?", rule.status, "calm"];
-  return <span class={`state ${tone}`} title={rule.over ? `${rule.status}, then removed` : rule.status}><Mark of={mark} />{text}</span>;
+  return (
+    <span class={`state ${tone}`} title={rule.over ? `${rule.status}, then removed` : rule.status}>
+      <Mark of={mark} />
+      {text}
+    </span>
+  );
 }
 
 export const order = ["IssuesFound", "Error", "NoData", "InProgress", "Unknown", "NoIssuesFound"];
@@ -35,7 +40,9 @@ export function RuleTable({ job, loaded }: { job: JobDetail; loaded: Loaded<{ ru
   const [all, setAll] = useState(false);
   const rules = (loaded.data?.rules ?? []).map(judged);
   rules.sort((a, b) => order.indexOf(a.status) - order.indexOf(b.status) || (a.rule < b.rule ? -1 : 1));
-  const tally = order.map((status) => [status, rules.filter((rule) => rule.status === status).length] as const).filter(([, n]) => n > 0);
+  const tally = order
+    .map((status) => [status, rules.filter((rule) => rule.status === status).length] as const)
+    .filter(([, n]) => n > 0);
   const quiet = rules.filter((rule) => rule.status === "NoIssuesFound");
   // Rules share a row if the same command supplies their missing input.
   const rows = new Map<string, (typeof rules)[0][]>();
@@ -44,26 +51,65 @@ export function RuleTable({ job, loaded }: { job: JobDetail; loaded: Loaded<{ ru
     rows.set(key, [...(rows.get(key) ?? []), rule]);
   }
   return (
-    <Panel title="Rules" id="rules-title" note={tally.map(([status, n]) => `${looks[status]?.[1]}: ${count(n)}`).join(" · ")}>
+    <Panel
+      title="Rules"
+      id="rules-title"
+      note={tally.map(([status, n]) => `${looks[status]?.[1]}: ${count(n)}`).join(" · ")}
+    >
       <Reading loaded={loaded} what="rules" />
       {loaded.data && rules.length === 0 && <p class="dim pad">No rule has reported a status for this job yet.</p>}
       {rows.size > 0 && (
         <table class="rules">
           <Head of={["Status|w-state", "Rule", "Reason|w-why", "Since|w-start", "Found|w-count number"]} />
           <tbody>
-            {[...rows].map(([how, [rule, ...more]]) => rule && (
-              <tr key={how} data-rule={rule.rule}>
-                <td><RuleState rule={rule} /></td>
-                <th scope="row">{more.length ? <details><summary>{plural(more.length + 1, "rule")}</summary>{[rule, ...more].map((one) => <p key={one.rule} class="small wrap"><span class="code">{one.rule}</span> <span class="dim">{one.reason}</span></p>)}</details> : <Cut text={rule.rule} class="code" />}</th>
-                <td class="wrap">{more.length ? how : rule.reason || <span class="dim">{rule.ever_found && rule.status === "NoIssuesFound" ? "found issues earlier" : ""}</span>}{!more.length && rule.status === "NoData" && how !== rule.reason && <span class="dim small block">{how}</span>}</td>
-                <td>{!more.length && <Time ns={rule.since_ns} />}</td>
-                <Num>{more.length ? "" : count(rule.found)}</Num>
-              </tr>
-            ))}
+            {[...rows].map(
+              ([how, [rule, ...more]]) =>
+                rule && (
+                  <tr key={how} data-rule={rule.rule}>
+                    <td>
+                      <RuleState rule={rule} />
+                    </td>
+                    <th scope="row">
+                      {more.length ? (
+                        <details>
+                          <summary>{plural(more.length + 1, "rule")}</summary>
+                          {[rule, ...more].map((one) => (
+                            <p key={one.rule} class="small wrap">
+                              <span class="code">{one.rule}</span> <span class="dim">{one.reason}</span>
+                            </p>
+                          ))}
+                        </details>
+                      ) : (
+                        <Cut text={rule.rule} class="code" />
+                      )}
+                    </th>
+                    <td class="wrap">
+                      {more.length
+                        ? how
+                        : rule.reason || (
+                            <span class="dim">
+                              {rule.ever_found && rule.status === "NoIssuesFound" ? "found issues earlier" : ""}
+                            </span>
+                          )}
+                      {!more.length && rule.status === "NoData" && how !== rule.reason && (
+                        <span class="dim small block">{how}</span>
+                      )}
+                    </td>
+                    <td>{!more.length && <Time ns={rule.since_ns} />}</td>
+                    <Num>{more.length ? "" : count(rule.found)}</Num>
+                  </tr>
+                ),
+            )}
           </tbody>
         </table>
       )}
-      {quiet.length > 0 && <p class="pad"><button type="button" aria-expanded={all} onClick={() => setAll(!all)}>{all ? "Hide" : "Show"} {plural(quiet.length, "rule")} without issues</button></p>}
+      {quiet.length > 0 && (
+        <p class="pad">
+          <button type="button" aria-expanded={all} onClick={() => setAll(!all)}>
+            {all ? "Hide" : "Show"} {plural(quiet.length, "rule")} without issues
+          </button>
+        </p>
+      )}
     </Panel>
   );
 }

@@ -1,6 +1,9 @@
 // Commands that supply a rule's missing input, by series prefix.
 const commands: [RegExp, string][] = [
-  [/^(node_|DCGM|system_(filesystem|memory_(oom|errors)))/, "Run an exporter on the nodes, and load pack:derive before the other rules"],
+  [
+    /^(node_|DCGM|system_(filesystem|memory_(oom|errors)))/,
+    "Run an exporter on the nodes, and load pack:derive before the other rules",
+  ],
   [/^(hw|system|process|cgroup|ib|nfs|gpu|node|pitwall_c)/, "Run the collector on the job's nodes: pitwall collector"],
   [/^baseline_/, "Provide summaries of earlier runs: pitwall baseline, then --baseline FILE"],
   [/^(train_|rank:|job:|stage:|tensor_|loss)/, "Use the Python client in the training script: import pitwall"],
