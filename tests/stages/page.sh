@@ -37,7 +37,10 @@ count_tests() {
 }
 
 check "the page does not build" # checks its types and its size limit
-check "lint of the page" bash -c 'for lint in node_modules/@biomejs/cli-linux-*/biome; do exec "$lint" lint --error-on-warnings .; done'
+# NAME ARGUMENT…: runs biome in the build folder.
+biome() { check "$1" bash -c 'for biome in node_modules/@biomejs/cli-linux-*/biome; do exec "$biome" "$@"; done' biome "${@:2}"; }
+biome "lint of the page" lint --error-on-warnings .
+biome "format of the page; run services/web/format.sh" format .
 count_tests '^ℹ pass ([0-9]+)$' '^ℹ fail ([0-9]+)$' node --test 'browser/*.test.ts'
 if command -v chromium-headless-shell >/dev/null; then
   count_tests '^ *([0-9]+) passed.*$' '^ *([0-9]+) failed$' playwright test
