@@ -14,6 +14,7 @@
 namespace pitwall::history {
 namespace {
 
+using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -77,9 +78,11 @@ TEST_F(OpenApi, MatchesRoutesAndParameters) {
         const yaml::Node& parameter = check_.Resolve(item);
         ASSERT_TRUE(parameter.IsMap()) << name;
         const yaml::Node* required = parameter.Find("required");
+        const yaml::Node* explode = parameter.Find("explode");
         written[parameter.Find("name")->scalar()] = {
             required != nullptr && required->scalar() == "true",
-            parameter.Find("schema")->Find("type")->scalar() == "array"};
+            parameter.Find("schema")->Find("type")->scalar() == "array" &&
+                (explode == nullptr || explode->scalar() == "true")};
       }
     }
     EXPECT_EQ(rules, written) << name;
@@ -174,6 +177,17 @@ TEST_F(OpenApi, SchemaCheckReportsMismatches) {
   EXPECT_THAT(with("\"state\":\"ended\"", "\"state\":\"over\""), Not(IsEmpty()));
   EXPECT_THAT(with("\"samples\":123", "\"samples\":null"), Not(IsEmpty()));
   EXPECT_THAT(with("\"first_ns\":\"", "\"first_ns\":\"x"), Not(IsEmpty()));
+}
+
+TEST_F(OpenApi, SchemaCheckRequiresOneOfTheChoices) {
+  constexpr std::string_view kChart = "/chart?job=job-1&match=hw_gpu_utilization_ratio";
+  http::HttpResponse response = Get(kChart);
+  EXPECT_THAT(Faults("GET", "/chart", response), IsEmpty());
+  constexpr std::string_view kAxis = "\"axis\":\"time\"";
+  const size_t at = response.body.find(kAxis);
+  ASSERT_NE(at, std::string::npos);
+  response.body.replace(at, kAxis.size(), "\"axis\":\"step\"");
+  EXPECT_THAT(Faults("GET", "/chart", response), Contains("$: matches 0 of oneOf"));
 }
 
 TEST(ApiRoutes, ActionsAndSessions_DoNotWaitForQueries) {

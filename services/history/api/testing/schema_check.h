@@ -60,12 +60,14 @@ class SchemaCheck {
   void Walk(const yaml::Node& schema, const yaml::Node& value, const std::string& place,
             std::vector<std::string>* faults) const {
     static const std::set<std::string, std::less<>> kKnown = {
-        "type",  "properties", "required", "additionalProperties",
-        "items", "enum",       "pattern",  "description"};
+        "type",  "properties", "required", "additionalProperties", "items",
+        "oneOf", "enum",       "pattern",  "description"};
     if (faults->size() > 20) return;
     for (const auto& entry : schema.entries()) {
       if (!kKnown.contains(entry.key)) faults->push_back(Cat(place, ": keyword ", entry.key));
     }
+    if (const yaml::Node* choices = schema.Find("oneOf"))
+      return WalkChoices(*choices, value, place, faults);
     const std::string type = TypeOf(value);
     if (const yaml::Node* wanted = schema.Find("type")) {
       const std::vector<std::string> types = Words(*wanted);
@@ -93,6 +95,20 @@ class SchemaCheck {
         Walk(Resolve(*items), value.items()[i], Cat(place, "[", i, "]"), faults);
     }
     if (type == "object") WalkObject(schema, value, place, faults);
+  }
+
+  void WalkChoices(const yaml::Node& choices, const yaml::Node& value, const std::string& place,
+                   std::vector<std::string>* faults) const {
+    size_t matches = 0;
+    std::vector<std::string> all;
+    for (const yaml::Node& choice : choices.items()) {
+      const std::vector<std::string> one = Check(choice, value, place);
+      matches += one.empty() ? 1 : 0;
+      all.insert(all.end(), one.begin(), one.end());
+    }
+    if (matches == 1) return;
+    faults->push_back(Cat(place, ": matches ", matches, " of oneOf"));
+    if (matches == 0) faults->insert(faults->end(), all.begin(), all.end());
   }
 
   void WalkObject(const yaml::Node& schema, const yaml::Node& value, const std::string& place,
