@@ -21,6 +21,7 @@ done
 cp -p "$here"/*.ts "$here"/*.json "$here"/*.mjs "$here"/index.html "$here"/csp.txt .
 cp -p "$here/../history/api/openapi.yaml" "$here/../../rules/metrics.yaml" .
 export PATH=${paths[0]}:$PWD/node_modules/.bin:$PATH
+openapi-typescript openapi.yaml -o src/api/openapi.ts >openapi.log 2>&1 || { cat openapi.log >&2; exit 1; }
 if (($#)); then
   exec "$@"
 fi

@@ -15,7 +15,7 @@ import {
 import { at, base, detail, hex, hostile, jobPage, jobs, markup, rfc, second, t0 } from "./job_answers.ts";
 import { heatMap, phases, spans, stepHeatMap, steps } from "./node_answers.ts";
 import { seriesList, tensorTable, trainingChart } from "./training_answers.ts";
-import type { Chart, CloudEvent, Differs, Operators, Resources, WhatIf } from "../src/api/types.ts";
+import type { Chart, ChartByTime, CloudEvent, Differs, Operators, Resources, WhatIf } from "../src/api/types.ts";
 
 const units: Record<string, "ratio" | "bytes" | "bytes_per_second"> = {
   cpu: "ratio",
@@ -137,7 +137,7 @@ const capture: CloudEvent = {
   } as CloudEvent["data"],
 };
 
-function chart(query: URLSearchParams): Chart {
+function chart(query: URLSearchParams): ChartByTime {
   const whole = { from_ns: query.get("from") ?? at(0), to_ns: query.get("to") ?? at(5400) };
   const [from, to] = [BigInt(whole.from_ns), BigInt(whole.to_ns)];
   const gpu = (query.get("match") ?? "").startsWith("hw_gpu");
@@ -159,7 +159,8 @@ function chart(query: URLSearchParams): Chart {
     // Counter that increases by 1 GB/s in each direction and exceeds Float32 precision.
     const grown = times.map((time) => 4e14 + Number(BigInt(time) - t0));
     return {
-      ...{ axis: "time", width: 900 },
+      axis: "time",
+      width: 900,
       ...whole,
       tier: "raw",
       reduction: "min_max_last",
@@ -188,7 +189,8 @@ function chart(query: URLSearchParams): Chart {
         ]
       : [];
   return {
-    ...{ axis: "time", width: 900 },
+    axis: "time",
+    width: 900,
     ...whole,
     tier: "raw",
     reduction: "min_max_last",
@@ -233,12 +235,13 @@ export function answers(path: string, query: URLSearchParams, bad: boolean): unk
       return { captures: bad ? [] : [capture] };
     case "/chart": {
       // Returns the series for all matches.
-      const [first, ...more] = query.getAll("match").map((match) => {
+      const charts = query.getAll("match").map((match) => {
         const one = new URLSearchParams(query);
         one.set("match", match);
-        return (match.startsWith("train_") ? trainingChart(one) : chart(one)) as Chart;
+        return match.startsWith("train_") ? trainingChart(one) : chart(one);
       });
-      return { ...(first ?? chart(query)), series: [first, ...more].flatMap((one) => one?.series ?? []) };
+      const series: Chart["series"][number][] = charts.flatMap((one): Chart["series"][number][] => one.series);
+      return { ...(charts[0] ?? chart(query)), series };
     }
     case "/series":
       return seriesList();

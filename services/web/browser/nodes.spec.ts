@@ -4,7 +4,7 @@ import { answers } from "./answers.ts";
 import { at, hostile } from "./job_answers.ts";
 import { type Fixture, startFixture } from "./fixture.ts";
 import { checkAccess, checkFaults, checkFit, open } from "./harness.ts";
-import type { Chart, JobDetail } from "../src/api/types.ts";
+import type { ChartByTime, JobDetail } from "../src/api/types.ts";
 import { gpuUse, idle, slowRank, slowSince, spansOf, stepHeatMap } from "./node_answers.ts";
 
 let fixture: Fixture;
@@ -141,7 +141,7 @@ test("a counter with one sample shows why it has no rate", async ({ page }) => {
   fixture.override("/chart", {
     status: 200,
     body: (query: URLSearchParams) => {
-      const all = answers("/chart", query, false) as Chart;
+      const all = answers("/chart", query, false) as ChartByTime;
       const first = <T>(values: T[]) => values.slice(0, 1);
       return query.get("match")?.includes("disk")
         ? {

@@ -1,6 +1,6 @@
 // Training data of the simulated job, computed with formulas that tests can check: scalars by step and time, tensors,
 // and classes.
-import type { Labels, SeriesList, Tensors } from "../src/api/types.ts";
+import type { Chart, Labels, SeriesList, Tensors } from "../src/api/types.ts";
 
 const second = 1_000_000_000n;
 const t0 = 1_767_225_600n * second;
@@ -126,7 +126,7 @@ export function seriesList(): SeriesList {
 }
 
 // Chart of a time range. A step takes one second.
-export function trainingChart(query: URLSearchParams): unknown {
+export function trainingChart(query: URLSearchParams): Chart {
   const match = query.get("match") ?? "";
   const name = /^[a-z_0-9]+/.exec(match)?.[0] ?? "";
   const collection = /collection="([^"]*)"/.exec(match)?.[1];
@@ -146,20 +146,21 @@ export function trainingChart(query: URLSearchParams): unknown {
       const at: number[] = [];
       for (let step = Math.ceil(begin / every) * every; step < end; step += every) at.push(step);
       const values = at.map((step) => value(step, query.get("job") ?? ""));
-      const axis = steps
-        ? { steps: at }
-        : { times_ns: at.map((step) => String(t0 + (loopBegin + BigInt(step)) * second)) };
-      return { labels, kind: counter ? "counter" : "gauge", ...axis, min: values, max: values, last: values };
+      const kind: "counter" | "gauge" = counter ? "counter" : "gauge";
+      return { steps: at, lines: { labels, kind, min: values, max: values, last: values } };
     });
-  const range = steps ? { from_step: begin, to_step: end } : { from_ns: String(from), to_ns: String(to) };
+  const frame = { width: 500, tier: "raw", reduction: "none" } as const;
+  if (steps) {
+    const range = { from_step: begin, to_step: end, bucket_steps: null };
+    return { axis: "step", ...frame, ...range, series: series.map((one) => ({ steps: one.steps, ...one.lines })) };
+  }
+  const timeOf = (step: number) => String(t0 + (loopBegin + BigInt(step)) * second);
+  const range = { from_ns: String(from), to_ns: String(to), bucket_ns: null };
   return {
-    axis: steps ? "step" : "time",
+    axis: "time",
+    ...frame,
     ...range,
-    width: 500,
-    tier: "raw",
-    reduction: "none",
-    ...(steps ? { bucket_steps: null } : { bucket_ns: null }),
-    series,
+    series: series.map((one) => ({ times_ns: one.steps.map(timeOf), ...one.lines })),
   };
 }
 

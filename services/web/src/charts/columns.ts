@@ -16,8 +16,8 @@ export interface Series {
 export interface Columns {
   tier: string;
   bucket_ns?: string | null;
-  from_step?: number;
-  to_step?: number;
+  from_step?: number | null;
+  to_step?: number | null;
   series: Series[];
 }
 
@@ -63,7 +63,7 @@ export async function exactColumns(
   const chart = await get<Chart>("/chart", parameters, abort);
   const column = (values: (number | null)[]) => Float64Array.from(values, (value) => value ?? Number.NaN);
   const series = chart.series.map((one) => {
-    const at = one.steps ?? one.times_ns.map((ns) => (ns === null ? Number.NaN : msOf(ns)));
+    const at = "steps" in one ? one.steps : one.times_ns.map(msOf);
     return {
       labels: one.labels,
       kind: one.kind,

@@ -67,7 +67,7 @@ export function DiffersView({ job }: TabProps) {
   );
   if (issues.fault) return <Reading loaded={issues} what="issues" />;
   const rows = loaded.data?.series ?? [];
-  const most = Math.max(1e-9, ...rows.map((row) => row.effect));
+  const most = Math.max(1e-9, ...rows.map((row) => row.effect ?? 0));
   return (
     <>
       <Panel
@@ -117,7 +117,7 @@ export function DiffersView({ job }: TabProps) {
                 <tr key={lineName(row.labels)}>
                   <td>
                     <svg width="92" height="9" aria-hidden="true">
-                      <rect class="effect-bar" width={90 * (row.effect / most)} height="9" rx="2" />
+                      <rect class="effect-bar" width={90 * ((row.effect ?? 0) / most)} height="9" rx="2" />
                     </svg>{" "}
                     <span class="number">{digits(row.effect)}</span>
                   </td>

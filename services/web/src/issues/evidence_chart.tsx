@@ -8,7 +8,7 @@ import { Head, Num, Reading } from "../parts/parts.tsx";
 import { shownTheme } from "../parts/theme.ts";
 import { colorOf } from "../charts/surface.tsx";
 import { type Line, type Shade, TimeChart } from "../charts/time_chart.tsx";
-import type { Chart, Evidence, IssueDetail, JobDetail, Labels, RuleDefinition } from "../api/types.ts";
+import type { ChartByTime, Evidence, IssueDetail, JobDetail, Labels, RuleDefinition } from "../api/types.ts";
 
 const mostLines = 6;
 const nanos = 1_000_000_000n;
@@ -30,11 +30,10 @@ export function lineName(labels: Labels): string {
   return `${labels.__name__ ?? ""}${rest.length ? `{${rest.map(([name, value]) => `${name}="${value}"`).join(", ")}}` : ""}`;
 }
 
-function linesOf(chart: Chart): Line[] {
+function linesOf(chart: ChartByTime): Line[] {
   return chart.series.slice(0, mostLines).map((series) => {
     const line: Line = { name: lineName(series.labels), times: [], min: [], max: [], last: [] };
     series.times_ns.forEach((at, i) => {
-      if (at === null) return;
       line.times.push(msOf(at));
       line.min.push(series.min[i] ?? null);
       line.max.push(series.max[i] ?? null);
@@ -67,7 +66,7 @@ const ofIssue = (labels: Labels, issue: IssueDetail) =>
   places.every((place) => !labels[place] || !issue.labels[place] || labels[place] === issue.labels[place]);
 const mostNeeds = 3;
 // Returns the change in a series' mean at the onset. Times have the same number of digits, so they compare as strings.
-function changeOf({ last, times_ns }: Chart["series"][number], onset: string): number {
+function changeOf({ last, times_ns }: ChartByTime["series"][number], onset: string): number {
   const mean = (after: boolean) => {
     let sum = 0;
     let count = 0;
@@ -81,7 +80,7 @@ function changeOf({ last, times_ns }: Chart["series"][number], onset: string): n
   return Math.abs(mean(true) - mean(false));
 }
 function readBy(
-  chart: Chart,
+  chart: ChartByTime,
   needs: string[],
   issue: IssueDetail,
 ): { name: string; lines: Line[]; all: number; names: string[] } | null {
@@ -142,11 +141,11 @@ function WhatItReads({
     ...named.filter((name) => !name.endsWith("_state")),
     ...named.filter((name) => name.endsWith("_state")),
   ].slice(0, mostNeeds);
-  const loaded = useLoad<Chart | null>(
+  const loaded = useLoad<ChartByTime | null>(
     `read ${job.id} ${asked} ${from} ${issue.open ? "open" : to}`,
     (abort) =>
       asked.length
-        ? get<Chart>(
+        ? get<ChartByTime>(
             "/chart",
             { job: job.id, match: asked.map((name) => selected(rule?.expression ?? "", name)), from, to, width: 900 },
             abort,
@@ -267,7 +266,7 @@ export function EvidenceChart({
     async (abort) => {
       const chart =
         selector && known
-          ? await get<Chart>("/chart", { job: job.id, match: selector, from, to, width: 900 }, abort)
+          ? await get<ChartByTime>("/chart", { job: job.id, match: selector, from, to, width: 900 }, abort)
           : null;
       return {
         lines: chart ? linesOf(chart) : query && known ? await compared(query, issue, from, to, abort) : [],

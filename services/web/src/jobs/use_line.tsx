@@ -2,7 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { get } from "../api/client.ts";
 import { missing, percent } from "../parts/format.ts";
-import type { Chart, Job } from "../api/types.ts";
+import type { Job, ChartByTime } from "../api/types.ts";
 
 const width = 96;
 const tall = 20;
@@ -25,12 +25,12 @@ async function inTurn<T>(read: () => Promise<T>): Promise<T> {
   }
 }
 
-export function meanOf(chart: Chart): (number | null)[] {
+export function meanOf(chart: ChartByTime): (number | null)[] {
   const sums = new Map<string, [number, number]>();
   for (const series of chart.series) {
     series.times_ns.forEach((time, i) => {
       const value = series.last[i];
-      if (time === null || value === null || value === undefined) return;
+      if (value === null || value === undefined) return;
       const sum = sums.get(time) ?? [0, 0];
       sums.set(time, [sum[0] + value, sum[1] + 1]);
     });
@@ -53,7 +53,7 @@ export function UseLine({ job }: { job: Job }) {
       inTurn(() =>
         abort.signal.aborted
           ? Promise.reject(new Error("gone"))
-          : get<Chart>("/chart", { job: job.id, match: "hw_gpu_utilization_ratio", width: 48 }, abort.signal),
+          : get<ChartByTime>("/chart", { job: job.id, match: "hw_gpu_utilization_ratio", width: 48 }, abort.signal),
       )
         .then((chart) => {
           if (known.size >= kept) known.delete(known.keys().next().value as string);
