@@ -1,88 +1,62 @@
 #include "services/history/api/api_routes.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
+#include "services/base/check.h"
 #include "services/base/text/stable_hash.h"
 #include "services/base/text/strings.h"
 #include "services/history/api/answers.h"
 #include "services/history/api/json_fields.h"
+#include "services/history/api/openapi_operations.h"
 #include "services/history/views/as_of.h"
 
 namespace pitwall::history {
 namespace {
 
+// Handler of an operation in openapi.yaml, which has the parameters and the role.
 struct ApiRoute {
   std::string_view method;
   std::string_view path;
-  Role role;
-  // Parameter names. "*" marks required parameters, and "+" marks repeatable ones.
-  std::string_view parameters;
   Answer (*answer)(const ApiCall& call);
-  bool open = false;
 };
 
 constexpr std::array kRoutes = {
-    ApiRoute{"GET", "/jobs", Role::kView, "name owner state sort order limit page", AnswerJobs},
-    ApiRoute{"GET", "/job", Role::kView, "job*", AnswerJob},
-    ApiRoute{"DELETE", "/job", Role::kAct, "job*", DeleteJob},
-    ApiRoute{"POST", "/job/archive", Role::kAct, "job* name", ArchiveJob},
-    ApiRoute{"GET", "/series", Role::kView, "job* match+ from to limit page", AnswerSeries},
-    ApiRoute{"GET", "/samples", Role::kView, "job* match*+ from to mode from_step to_step",
-             AnswerSamples},
-    ApiRoute{"GET", "/chart", Role::kView,
-             "job* match*+ from to width axis mode from_step to_step format", AnswerChart},
-    ApiRoute{"GET", "/heatmap", Role::kView, "job* match*+ from to width value", AnswerHeatMap},
-    ApiRoute{"GET", "/heatmap/steps", Role::kView,
-             "job* from to mode from_step to_step width basis", AnswerStepHeatMap},
-    ApiRoute{"GET", "/spans", Role::kView,
-             "job* from to rank+ kind+ name mode from_step to_step limit page", AnswerSpans},
-    ApiRoute{"GET", "/steps", Role::kView, "job* mode from_step to_step from to rank+ limit page",
-             AnswerSteps},
-    ApiRoute{"GET", "/phases", Role::kView, "job* mode last to_step", AnswerPhases},
-    ApiRoute{"GET", "/operators", Role::kView, "job* from to rank+ kind+ limit", AnswerOperators},
-    ApiRoute{"GET", "/tensors", Role::kView, "job* name collection mode rank+ to_step limit page",
-             AnswerTensors},
-    ApiRoute{"GET", "/resources", Role::kView, "job* from to", AnswerResources},
-    ApiRoute{"GET", "/issues", Role::kView, "job* state rule severity incident limit page",
-             AnswerIssues},
-    ApiRoute{"GET", "/issue", Role::kView, "job* id*", AnswerIssue},
-    ApiRoute{"GET", "/incidents", Role::kView, "job* state", AnswerIncidents},
-    ApiRoute{"GET", "/rules", Role::kView, "job*", AnswerRules},
-    ApiRoute{"GET", "/actions", Role::kView, "job*", AnswerActions},
-    ApiRoute{"GET", "/captures", Role::kView, "job* request issue", AnswerCaptures},
-    ApiRoute{"POST", "/job/capture", Role::kAct, "job* rank+", AskCapture},
-    ApiRoute{"POST", "/job/stop", Role::kAct, "job* reason*", AskStop},
-    ApiRoute{"POST", "/job/interval", Role::kAct, "job* interval* reason*", AskInterval},
-    ApiRoute{"POST", "/job/parameter", Role::kAct, "job* rule* parameter* value* reason*",
-             AskParameter},
-    ApiRoute{"GET", "/report", Role::kView, "job* format", AnswerReport},
-    ApiRoute{"GET", "/what-if", Role::kView, "job* rank* mode from_step to_step", AnswerWhatIf},
-    ApiRoute{"GET", "/differs", Role::kView, "job* from* to* match+ limit", AnswerDiffers},
-    ApiRoute{"GET", "/stream", Role::kView, "jobs topics last_event_id", AnswerStream},
-    ApiRoute{"POST", "/session", Role::kNone, "", OpenSession, true},
-    ApiRoute{"GET", "/session", Role::kNone, "", AnswerSession, true},
-    ApiRoute{"DELETE", "/session", Role::kNone, "", CloseSession, true},
-    ApiRoute{"GET", "/openapi.yaml", Role::kView, "", AnswerOpenApi},
+    ApiRoute{"GET", "/jobs", AnswerJobs},
+    ApiRoute{"GET", "/job", AnswerJob},
+    ApiRoute{"DELETE", "/job", DeleteJob},
+    ApiRoute{"POST", "/job/archive", ArchiveJob},
+    ApiRoute{"GET", "/series", AnswerSeries},
+    ApiRoute{"GET", "/samples", AnswerSamples},
+    ApiRoute{"GET", "/chart", AnswerChart},
+    ApiRoute{"GET", "/heatmap", AnswerHeatMap},
+    ApiRoute{"GET", "/heatmap/steps", AnswerStepHeatMap},
+    ApiRoute{"GET", "/spans", AnswerSpans},
+    ApiRoute{"GET", "/steps", AnswerSteps},
+    ApiRoute{"GET", "/phases", AnswerPhases},
+    ApiRoute{"GET", "/operators", AnswerOperators},
+    ApiRoute{"GET", "/tensors", AnswerTensors},
+    ApiRoute{"GET", "/resources", AnswerResources},
+    ApiRoute{"GET", "/issues", AnswerIssues},
+    ApiRoute{"GET", "/issue", AnswerIssue},
+    ApiRoute{"GET", "/incidents", AnswerIncidents},
+    ApiRoute{"GET", "/rules", AnswerRules},
+    ApiRoute{"GET", "/actions", AnswerActions},
+    ApiRoute{"GET", "/captures", AnswerCaptures},
+    ApiRoute{"POST", "/job/capture", AskCapture},
+    ApiRoute{"POST", "/job/stop", AskStop},
+    ApiRoute{"POST", "/job/interval", AskInterval},
+    ApiRoute{"POST", "/job/parameter", AskParameter},
+    ApiRoute{"GET", "/report", AnswerReport},
+    ApiRoute{"GET", "/what-if", AnswerWhatIf},
+    ApiRoute{"GET", "/differs", AnswerDiffers},
+    ApiRoute{"GET", "/stream", AnswerStream},
+    ApiRoute{"POST", "/session", OpenSession},
+    ApiRoute{"GET", "/session", AnswerSession},
+    ApiRoute{"DELETE", "/session", CloseSession},
+    ApiRoute{"GET", "/openapi.yaml", AnswerOpenApi},
 };
-
-std::vector<ParameterRule> RulesOf(const ApiRoute& route) {
-  const std::string_view text = route.parameters;
-  std::vector<ParameterRule> out;
-  for (std::string_view word : Split(text, ' ')) {
-    if (word.empty()) continue;
-    ParameterRule rule;
-    rule.repeatable = EndsWith(word, "+");
-    if (rule.repeatable) word.remove_suffix(1);
-    rule.required = EndsWith(word, "*");
-    if (rule.required) word.remove_suffix(1);
-    rule.name = word;
-    out.push_back(rule);
-  }
-  // Every query about a job accepts the `at` parameter, a point in time.
-  if (route.method == "GET" && !out.empty() && out[0].name == "job") out.push_back({"at"});
-  return out;
-}
 
 struct Code {
   absl::StatusCode status;
@@ -121,11 +95,17 @@ void AddTag(const http::HttpRequest& request, http::HttpResponse* response) {
   response->body.clear();
 }
 
-http::HttpResponse Handle(const ApiRoute& route, const std::vector<ParameterRule>& rules,
+// Returns true if the operation accepts `at`, a point in time as of which it answers.
+bool TravelsInTime(const Operation& operation) {
+  return std::any_of(operation.parameters.begin(), operation.parameters.end(),
+                     [](const ParameterRule& rule) { return rule.name == "at"; });
+}
+
+http::HttpResponse Handle(const ApiRoute& route, const Operation& operation,
                           const ApiOptions& options, const http::HttpRequest& request) {
-  Parameters parameters(request, rules);
+  Parameters parameters(request, operation.parameters);
   if (!parameters.status().ok()) return ErrorResponse(parameters.status());
-  const bool past = !rules.empty() && rules.back().name == "at" && parameters.Has("at");
+  const bool past = TravelsInTime(operation) && parameters.Has("at");
   const HistoryAsOf then(options.history, past ? parameters.Moment("at", 0) : 0);
   if (!parameters.status().ok()) return ErrorResponse(parameters.status());
   ApiOptions of_then;
@@ -135,7 +115,8 @@ http::HttpResponse Handle(const ApiRoute& route, const std::vector<ParameterRule
   }
   Answer answer = route.answer({past ? of_then : options, request, parameters});
   if (!answer.ok()) return ErrorResponse(answer.status());
-  if (route.method == "GET" && !route.open && answer->stream == nullptr) AddTag(request, &*answer);
+  if (route.method == "GET" && !operation.open && answer->stream == nullptr)
+    AddTag(request, &*answer);
   return *std::move(answer);
 }
 
@@ -165,18 +146,26 @@ http::HttpResponse ErrorResponse(const Status& status) {
   return response;
 }
 
+Status CheckRoutes() {
+  std::vector<RouteName> names;
+  for (const ApiRoute& route : kRoutes) names.emplace_back(route.method, route.path);
+  return MatchRoutes(Operations(), names);
+}
+
 std::vector<http::HttpRoute> Routes(const ApiOptions& options) {
+  PITWALL_CHECK_OK(CheckRoutes());
   std::vector<http::HttpRoute> out;
   for (const ApiRoute& route : kRoutes) {
+    const Operation& operation = *FindOperation(Operations(), route.method, route.path);
     http::HttpRoute served;
     served.method = route.method;
     served.path = Cat(kApiPrefix, route.path);
-    served.role = route.role;
-    served.open = route.open;
+    served.role = operation.role;
+    served.open = operation.open;
     // Sign-in and action requests must not wait behind queries.
-    if (route.open || route.role == Role::kAct) served.lane = http::Lane::kActions;
-    served.handler = [&route, rules = RulesOf(route), options](const http::HttpRequest& request) {
-      return Handle(route, rules, options, request);
+    if (operation.open || operation.role == Role::kAct) served.lane = http::Lane::kActions;
+    served.handler = [&route, &operation, options](const http::HttpRequest& request) {
+      return Handle(route, operation, options, request);
     };
     out.push_back(std::move(served));
   }
@@ -189,12 +178,6 @@ std::vector<http::HttpRoute> Routes(const ApiOptions& options) {
         Cat("path: not found (", Quote(request.path.substr(0, 200)), "); see docs/api.md")));
   };
   out.push_back(std::move(other));
-  return out;
-}
-
-std::vector<RouteRule> RouteRules() {
-  std::vector<RouteRule> out;
-  for (const ApiRoute& route : kRoutes) out.push_back({route.method, route.path, RulesOf(route)});
   return out;
 }
 

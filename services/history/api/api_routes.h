@@ -12,8 +12,8 @@
 #include "services/adapters/http/cookie_sessions.h"
 #include "services/adapters/http/http_server.h"
 #include "services/base/clock.h"
+#include "services/base/status.h"
 #include "services/base/system/access.h"
-#include "services/history/api/parameters.h"
 #include "services/history/history.h"
 #include "services/history/views/rule_definition.h"
 #include "services/io/capture_source.h"
@@ -51,12 +51,8 @@ struct ApiOptions {
 // Returns the routes. The handlers are thread-safe.
 std::vector<http::HttpRoute> Routes(const ApiOptions& options);
 
-// Route with its parameters, for the test that compares routes against the OpenAPI file.
-struct RouteRule {
-  std::string_view method;
-  std::string_view path;  // without the prefix
-  std::vector<ParameterRule> parameters;
-};
-std::vector<RouteRule> RouteRules();
+// Returns an error that names each route without an operation in openapi.yaml and each operation
+// without a route. Routes() aborts in this case.
+Status CheckRoutes();
 
 }  // namespace pitwall::history

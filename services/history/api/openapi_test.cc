@@ -1,12 +1,13 @@
-// Tests that the OpenAPI file matches the routes and that every response matches its schema.
+// Tests that the OpenAPI file matches the handlers and that every response matches its schema.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 
-#include "services/base/system/files.h"
 #include "services/history/api/answers.h"
+#include "services/history/api/openapi_operations.h"
 #include "services/history/api/openapi_text.h"
 #include "services/history/api/testing/api_fixture.h"
 #include "services/history/api/testing/schema_check.h"
@@ -15,6 +16,7 @@ namespace pitwall::history {
 namespace {
 
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -33,7 +35,7 @@ class OpenApi : public ApiTest {
     for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
     return out;
   }
-  const yaml::Node& Operation(std::string_view method, std::string_view path) const {
+  const yaml::Node& NodeOf(std::string_view method, std::string_view path) const {
     static const yaml::Node kNone;
     const yaml::Node* at = document_.Find("paths")->Find(path);
     const yaml::Node* operation = at == nullptr ? nullptr : at->Find(Lower(method));
@@ -48,7 +50,7 @@ class OpenApi : public ApiTest {
   std::vector<std::string> Faults(std::string_view method, std::string_view path,
                                   const http::HttpResponse& response) const {
     const yaml::Node* schema =
-        SchemaOf(Operation(method, path), response.status == 200 ? "200" : "default");
+        SchemaOf(NodeOf(method, path), response.status == 200 ? "200" : "default");
     if (schema == nullptr) return {"no schema"};
     const StatusOr<yaml::Node> value =
         yaml::ParseYaml("answer", WithEscapedOverride(response.body));
@@ -56,41 +58,107 @@ class OpenApi : public ApiTest {
     return check_.Check(*schema, *value);
   }
 
+  // Sends a request with the given value and valid values for the other required parameters.
+  std::string Try(const Operation& operation, std::string_view name, std::string_view value) const {
+    const std::map<std::string, std::string, std::less<>> usual = {
+        {"job", operation.method == "GET" ? "job-1" : "runs"},
+        {"match", "hw_gpu_utilization_ratio"},
+        {"from", "2026-01-01T00:00:40Z"},
+        {"to", "2026-01-01T00:00:50Z"},
+        {"rank", "1"},
+        {"interval", "1s"},
+        {"reason", "test"}};
+    std::string target = Cat(operation.path, "?", name, "=", value);
+    for (const ParameterRule& rule : operation.parameters) {
+      if (!rule.required || rule.name == name) continue;
+      const auto known = usual.find(rule.name);
+      CatTo(target, "&", rule.name, "=", known == usual.end() ? "x" : known->second);
+    }
+    return Ask(operation.method, target).body;
+  }
+  // Returns the values in an error like "sort: must be one of last, name (got …)".
+  static std::string ListedChoices(std::string_view error) {
+    constexpr std::string_view kBegin = ": must be ";
+    const size_t begin = error.find(kBegin);
+    const size_t end = error.find(" (got ", begin);
+    if (begin == std::string_view::npos || end == std::string_view::npos) return "(none)";
+    std::string_view list = error.substr(begin + kBegin.size(), end - begin - kBegin.size());
+    for (const std::string_view opening : {"one of ", "one or more of "}) {
+      if (StartsWith(list, opening)) list.remove_prefix(opening.size());
+    }
+    constexpr std::string_view kOr = ", or ";
+    std::string out(list);
+    if (const size_t at = out.find(kOr); at != std::string::npos) out.replace(at, kOr.size(), ", ");
+    return out;
+  }
+
   const yaml::Node document_;
   const SchemaCheck check_;
 };
 
-TEST_F(OpenApi, MatchesRoutesAndParameters) {
-  const StatusOr<std::string> page = ReadFile("docs/api.md", 1 << 20);
-  ASSERT_TRUE(page.ok()) << page.status();
-  std::set<std::string> routes, in_file;
-  for (const RouteRule& route : RouteRules()) {
-    const std::string name = Cat(route.method, " ", route.path);
-    routes.insert(Cat(Lower(route.method), " ", route.path));
-    EXPECT_THAT(*page, HasSubstr(Cat("`", name, "`")));
-    const yaml::Node& operation = Operation(route.method, route.path);
-    ASSERT_TRUE(operation.IsMap()) << name;
-    std::map<std::string, std::pair<bool, bool>> rules, written;
-    for (const ParameterRule& rule : route.parameters)
-      rules[std::string(rule.name)] = {rule.required, rule.repeatable};
-    if (const yaml::Node* parameters = operation.Find("parameters")) {
-      for (const yaml::Node& item : parameters->items()) {
-        const yaml::Node& parameter = check_.Resolve(item);
-        ASSERT_TRUE(parameter.IsMap()) << name;
-        const yaml::Node* required = parameter.Find("required");
-        const yaml::Node* explode = parameter.Find("explode");
-        written[parameter.Find("name")->scalar()] = {
-            required != nullptr && required->scalar() == "true",
-            parameter.Find("schema")->Find("type")->scalar() == "array" &&
-                (explode == nullptr || explode->scalar() == "true")};
+TEST(ApiRoutes, EveryRouteHasOneOperation) { EXPECT_EQ(CheckRoutes(), OkStatus()); }
+
+TEST_F(OpenApi, OperationsHaveTheRolesOfTheirRoutes) {
+  std::set<std::string> open, act;
+  for (const http::HttpRoute& route : Routes(ApiOptions())) {
+    const std::string name = Cat(route.method, " ", route.path.substr(kApiPrefix.size()));
+    if (route.open) open.insert(name);
+    if (route.role == Role::kAct) act.insert(name);
+  }
+  EXPECT_THAT(open, ElementsAre("DELETE /session", "GET /session", "POST /session"));
+  EXPECT_THAT(act, ElementsAre("DELETE /job", "POST /job/archive", "POST /job/capture",
+                               "POST /job/interval", "POST /job/parameter", "POST /job/stop"));
+}
+
+TEST_F(OpenApi, QueriesAboutJobsAcceptTime) {
+  for (const Operation& operation : Operations()) {
+    const auto has = [&](std::string_view name) {
+      return std::any_of(operation.parameters.begin(), operation.parameters.end(),
+                         [&](const ParameterRule& rule) { return rule.name == name; });
+    };
+    EXPECT_EQ(has("at"), operation.method == "GET" && has("job")) << operation.path;
+  }
+}
+
+TEST_F(OpenApi, ChoicesAndRangesAreThoseOfTheHandlers) {
+  FakeCaptures captures;
+  options_.captures = &captures;
+  options_.request_action = [](const ActionEvent&) { return OkStatus(); };
+  history_.Edit("runs", [](auto*) {});
+  size_t choices = 0, ranges = 0;
+  for (const Operation& operation : Operations()) {
+    const yaml::Node* parameters = NodeOf(operation.method, operation.path).Find("parameters");
+    if (parameters == nullptr) continue;
+    for (const yaml::Node& item : parameters->items()) {
+      const yaml::Node& parameter = check_.Resolve(item);
+      const std::string& name = parameter.Find("name")->scalar();
+      const yaml::Node& outer = *parameter.Find("schema");
+      const yaml::Node* items = outer.Find("items");
+      const yaml::Node& schema = items == nullptr ? outer : check_.Resolve(*items);
+      const std::string place = Cat("\"place\":\"", name, "\"}");
+      const std::string refused = Try(operation, name, "no-such-value");
+      if (schema.Find("type")->scalar() == "integer") {
+        EXPECT_THAT(refused, HasSubstr(Cat(name, ": must be an integer between ",
+                                           schema.Find("minimum")->scalar(), " and ",
+                                           schema.Find("maximum")->scalar(), " (got ")))
+            << operation.path;
+        ++ranges;
       }
+      if (schema.Find("enum") == nullptr) continue;
+      std::vector<std::string> values;
+      for (const yaml::Node& value : schema.Find("enum")->items()) {
+        values.push_back(value.scalar());
+        EXPECT_THAT(Try(operation, name, value.scalar()), Not(HasSubstr(place))) << operation.path;
+      }
+      EXPECT_THAT(refused, HasSubstr(place)) << operation.path;
+      EXPECT_EQ(ListedChoices(refused), Join(values, ", ")) << operation.path << " " << name;
+      const yaml::Node* usual = outer.Find("default");
+      EXPECT_EQ(usual == nullptr ? values[0] : usual->scalar(), values[0]);
+      ++choices;
     }
-    EXPECT_EQ(rules, written) << name;
   }
-  for (const auto& path : document_.Find("paths")->entries()) {
-    for (const auto& method : path.value.entries()) in_file.insert(Cat(method.key, " ", path.key));
-  }
-  EXPECT_EQ(routes, in_file);
+  EXPECT_GT(choices, 10U);
+  EXPECT_GT(ranges, 20U);
 }
 
 TEST_F(OpenApi, EveryResponseMatchesItsSchema) {
@@ -141,8 +209,8 @@ TEST_F(OpenApi, EveryResponseMatchesItsSchema) {
     EXPECT_EQ(unknown.status, 400);
     EXPECT_THAT(Faults("GET", path, unknown), IsEmpty());
   }
-  for (const RouteRule& route : RouteRules()) {
-    EXPECT_TRUE(route.method != "GET" || covered.contains(std::string(route.path))) << route.path;
+  for (const Operation& operation : Operations()) {
+    EXPECT_TRUE(operation.method != "GET" || covered.contains(operation.path)) << operation.path;
   }
   http::HttpRequest login;
   login.body = R"({"token": "see"})";

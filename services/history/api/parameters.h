@@ -17,7 +17,7 @@ namespace pitwall::history {
 
 // Parameter that a route accepts.
 struct ParameterRule {
-  std::string_view name;
+  std::string name;
   bool required = false;
   bool repeatable = false;
 };

@@ -10,6 +10,7 @@
 #include "services/base/text/strings.h"
 #include "services/codec/json/json_writer.h"
 #include "services/history/api/api_routes.h"
+#include "services/history/api/openapi_operations.h"
 #include "services/history/peers/partial_result.h"
 #include "services/history/peers/peer_requests.h"
 
@@ -22,10 +23,10 @@ using http::HttpResponse;
 // Returns the (method, path) pairs of routes with a required parameter "job".
 std::set<std::pair<std::string, std::string>> RoutesOfJobs() {
   std::set<std::pair<std::string, std::string>> out;
-  for (const RouteRule& rule : RouteRules()) {
-    for (const ParameterRule& parameter : rule.parameters) {
+  for (const Operation& operation : Operations()) {
+    for (const ParameterRule& parameter : operation.parameters) {
       if (parameter.name == "job" && parameter.required)
-        out.emplace(std::string(rule.method), Cat(kApiPrefix, rule.path));
+        out.emplace(operation.method, Cat(kApiPrefix, operation.path));
     }
   }
   return out;
