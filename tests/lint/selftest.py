@@ -7,6 +7,7 @@ import unittest
 
 sys.dont_write_bytecode = True
 
+import api_reference  # noqa: E402
 import arrows  # noqa: E402
 import citations  # noqa: E402
 import classes  # noqa: E402
@@ -50,6 +51,20 @@ class LintTest(unittest.TestCase):
     def test_includes_skip_comments(self):
         text = '// #include "no.h"\n#include "a/b.h"\n  #  include <c>\n/*\n#include "no.h"\n*/\n'
         self.assertEqual(includes(text), [(2, '"', "a/b.h"), (3, "<", "c")])
+
+    def test_stale_api_reference_is_detected(self):
+        source = """{"paths": {"/a": {"get": {"summary": "List", "parameters": [
+            {"name": "n", "in": "query", "description": "Size.", "schema": {"type": "integer", "minimum": 1, "maximum": 9, "default": 2}}],
+            "responses": {"200": {"description": "OK", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/As"}}}}}}}},
+            "components": {"schemas": {"As": {"type": "object", "properties": {"as": {"type": "array", "items": {"$ref": "#/components/schemas/A"}}}},
+            "A": {"type": "object", "properties": {"b": {"type": "string"}}}}}}"""
+        page = "# API\n" + api_reference.BEGIN + api_reference.END + "### A\n`b`\n"
+        wanted = api_reference.written(page, source)
+        self.assertIn("| `GET /a`<br>List. | `n`: Size; 1 to 9; default `2` | `as`: [[A](#a)] |\n", wanted)
+        self.assertEqual(found(api_reference.check, {api_reference.SOURCE: source, api_reference.PAGE: wanted}), [])
+        stale = source.replace('"maximum": 9', '"maximum": 8')
+        self.only(found(api_reference.check, {api_reference.SOURCE: stale, api_reference.PAGE: wanted}), "docs/api.md:5", "--update")
+        self.only(found(api_reference.check, {api_reference.SOURCE: source, api_reference.PAGE: "# API\n"}), "markers")
 
     def test_prose_limits_may_only_decrease(self):
         files = {"services/base/b.h": "// What it is told.\n// so many, utilisation\n", prose.LIMITS: "header 1\ntell 1\nso many 1\nBritish spelling 1\nwhat it was 0\n"}
