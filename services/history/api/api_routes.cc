@@ -22,40 +22,9 @@ struct ApiRoute {
   Answer (*answer)(const ApiCall& call);
 };
 
-constexpr std::array kRoutes = {
-    ApiRoute{"GET", "/jobs", AnswerJobs},
-    ApiRoute{"GET", "/job", AnswerJob},
-    ApiRoute{"DELETE", "/job", DeleteJob},
-    ApiRoute{"POST", "/job/archive", ArchiveJob},
-    ApiRoute{"GET", "/series", AnswerSeries},
-    ApiRoute{"GET", "/samples", AnswerSamples},
-    ApiRoute{"GET", "/chart", AnswerChart},
-    ApiRoute{"GET", "/heatmap", AnswerHeatMap},
-    ApiRoute{"GET", "/heatmap/steps", AnswerStepHeatMap},
-    ApiRoute{"GET", "/spans", AnswerSpans},
-    ApiRoute{"GET", "/steps", AnswerSteps},
-    ApiRoute{"GET", "/phases", AnswerPhases},
-    ApiRoute{"GET", "/operators", AnswerOperators},
-    ApiRoute{"GET", "/tensors", AnswerTensors},
-    ApiRoute{"GET", "/resources", AnswerResources},
-    ApiRoute{"GET", "/issues", AnswerIssues},
-    ApiRoute{"GET", "/issue", AnswerIssue},
-    ApiRoute{"GET", "/incidents", AnswerIncidents},
-    ApiRoute{"GET", "/rules", AnswerRules},
-    ApiRoute{"GET", "/actions", AnswerActions},
-    ApiRoute{"GET", "/captures", AnswerCaptures},
-    ApiRoute{"POST", "/job/capture", AskCapture},
-    ApiRoute{"POST", "/job/stop", AskStop},
-    ApiRoute{"POST", "/job/interval", AskInterval},
-    ApiRoute{"POST", "/job/parameter", AskParameter},
-    ApiRoute{"GET", "/report", AnswerReport},
-    ApiRoute{"GET", "/what-if", AnswerWhatIf},
-    ApiRoute{"GET", "/differs", AnswerDiffers},
-    ApiRoute{"GET", "/stream", AnswerStream},
-    ApiRoute{"POST", "/session", OpenSession},
-    ApiRoute{"GET", "/session", AnswerSession},
-    ApiRoute{"DELETE", "/session", CloseSession},
-    ApiRoute{"GET", "/openapi.yaml", AnswerOpenApi},
+constexpr ApiRoute kRoutes[] = {
+#define PITWALL_ROUTE(method, path, handler) {method, path, handler},
+#include "services/history/api/routes.inc"
 };
 
 struct Code {

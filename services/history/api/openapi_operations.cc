@@ -133,7 +133,7 @@ Status MatchRoutes(std::span<const Operation> operations, std::span<const RouteN
       faults.push_back(Cat(operation.method, " ", operation.path, " has ", handlers, " handlers"));
   }
   if (faults.empty()) return OkStatus();
-  return Internal(Cat("openapi.yaml: ", Join(faults, "; "), "; change kRoutes in api_routes.cc"));
+  return Internal(Cat("openapi.yaml: ", Join(faults, "; "), "; change routes.inc"));
 }
 
 }  // namespace pitwall::history
