@@ -14,9 +14,6 @@
 namespace pitwall::history {
 namespace {
 
-// Event names by Change::Topic.
-constexpr std::array<std::string_view, 7> kTopics = {"job",    "samples", "issue",       "status",
-                                                     "action", "capture", "notification"};
 // Maximum number of changes read from the history at a time.
 constexpr size_t kBatch = 256;
 constexpr size_t kMaxJobs = 1000;
@@ -109,7 +106,7 @@ void ChangeStream::Write(const Change& change, std::string* out) const {
   }
   data.EndObject();
   // JSON text contains no raw line breaks.
-  CatTo(*out, "id: ", change.place, "\nevent: ", kTopics[static_cast<size_t>(change.topic)],
+  CatTo(*out, "id: ", change.place, "\nevent: ", kTopicNames[static_cast<size_t>(change.topic)],
         "\ndata: ", data.Take(), "\n\n");
 }
 
@@ -127,14 +124,14 @@ Answer AnswerStream(const ApiCall& call) {
   }
   for (const std::string_view topic : Split(in.Text("topics"), ',')) {
     if (topic.empty()) continue;
-    const auto at = std::find(kTopics.begin(), kTopics.end(), topic);
-    if (at == kTopics.end()) {
+    const auto at = std::find(kTopicNames.begin(), kTopicNames.end(), topic);
+    if (at == kTopicNames.end()) {
       return InvalidArgument(
           Cat("topics: must be one or more of job, samples, issue, status, action, capture, "
               "notification (got ",
               Quote(topic.substr(0, 80)), ")"));
     }
-    filter.topics.insert(static_cast<Change::Topic>(at - kTopics.begin()));
+    filter.topics.insert(static_cast<Change::Topic>(at - kTopicNames.begin()));
   }
   // A reconnecting browser sends its position in the Last-Event-ID header.
   std::string_view after = call.request.Header("last-event-id");

@@ -1,10 +1,12 @@
 // Stream of history changes as server-sent events (docs/api.md, "Server-sent events").
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "services/adapters/http/http_server.h"
@@ -12,6 +14,10 @@
 #include "services/history/history.h"
 
 namespace pitwall::history {
+
+// Names of topics in the API, by Change::Topic.
+inline constexpr std::array<std::string_view, 7> kTopicNames = {
+    "job", "samples", "issue", "status", "action", "capture", "notification"};
 
 struct ChangeFilter {
   std::set<std::string, std::less<>> jobs;  // job IDs; if empty, all jobs are selected
