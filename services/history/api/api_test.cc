@@ -11,6 +11,7 @@
 namespace pitwall::history {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -407,6 +408,34 @@ TEST_F(Api, ParameterAt_ReturnsStateAtThatTime) {
   EXPECT_EQ(Get("/job?job=job-1&at=soon").status, 400);
   EXPECT_EQ(Get("/job?job=job-1&at=1000").status, 404);
   EXPECT_EQ(Get("/jobs?at=1000").status, 400);  // lists do not accept a point in time
+}
+
+TEST_F(Api, EventsOfAllTopicsAreSortedByTime) {
+  history_.Edit("job-1", [](VectorHistory::Job* job) {
+    IssueEvent began = TestIssue("", EventType::kJobChanged, 3, 1);
+    began.job_change = JobChange::kAttemptBegan;
+    job->events.push_back(std::make_shared<IssueEvent>(began));
+  });
+  const yaml::Node all = Parsed(Get("/events?job=job-1"));
+  std::vector<std::string> found;
+  for (const yaml::Node& one : all.Find("events")->items()) {
+    const int64_t ns = ParseInt(TextAt(one, "time_ns")).value_or(0) - kTestStart;
+    found.push_back(Cat(TextAt(one, "topic"), " ", ns / kNanosPerSecond));
+  }
+  EXPECT_THAT(found, ElementsAre("job 1", "issue 2", "action 2", "status 3", "notification 3",
+                                 "notification 3", "issue 4", "capture 5", "issue 9"));
+  EXPECT_EQ(TextAt(all, "events/0/event/data/job_change"), JobChangeName(JobChange::kAttemptBegan));
+  EXPECT_EQ(TextAt(all, "events/2/event/type"), "io.pitwall.action.decided");
+  const auto total = [&](std::string_view query) {
+    return TextAt(Parsed(Get(Cat("/events?job=job-1&", query))), "total");
+  };
+  EXPECT_EQ(total("topic=issue&topic=capture"), "4");
+  EXPECT_EQ(total(Cat("from=", AtSecond(3), "&to=", AtSecond(5))), "4");
+  EXPECT_EQ(total(Cat("at=", AtSecond(4.5))), "7");
+  const yaml::Node last = Parsed(Get("/events?job=job-1&limit=4&page=8"));
+  EXPECT_THAT(last.Find("events")->items(), SizeIs(1));
+  EXPECT_EQ(TextAt(last, "next"), "null");
+  EXPECT_EQ(TextAt(Parsed(Get("/events?job=job-1&limit=4&page=4")), "next"), "8");
 }
 
 }  // namespace

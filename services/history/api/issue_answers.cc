@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <array>
+#include <functional>
+#include <set>
 #include <utility>
 
 #include "services/base/text/strings.h"
@@ -8,6 +10,7 @@
 #include "services/codec/cloudevents/event_link.h"
 #include "services/codec/cloudevents/notification_event.h"
 #include "services/history/api/answers.h"
+#include "services/history/api/change_stream.h"
 #include "services/history/api/json_fields.h"
 #include "services/model/value.h"
 
@@ -15,6 +18,13 @@ namespace pitwall::history {
 namespace {
 
 constexpr std::array<std::string_view, 3> kStates = {"all", "open", "ended"};
+
+// Event of any topic. `encode` returns the CloudEvent.
+struct TopicEvent {
+  Change::Topic topic = Change::Topic::kIssue;
+  int64_t time_ns = 0;
+  std::function<std::string()> encode;
+};
 
 bool InState(size_t state, bool open) { return state == 0 || (state == 1) == open; }
 
@@ -56,6 +66,63 @@ void WriteIssueFields(const Issue& issue, const ApiOptions& options, JsonWriter*
   CountField("event_count", issue.events.size(), out);
   out->Key("event");
   out->Raw(cloudevents::EncodeCloudEvent(newest));
+}
+
+Change::Topic TopicOf(const IssueEvent& event) {
+  if (event.type == EventType::kJobChanged) return Change::Topic::kJob;
+  return event.type == EventType::kRuleStatus ? Change::Topic::kStatus : Change::Topic::kIssue;
+}
+
+// Returns the events of all topics, sorted by time.
+StatusOr<std::vector<TopicEvent>> EventsByTime(const History& history, std::string_view job) {
+  ASSIGN_OR_RETURN(const std::vector<IssueEventPtr> events, history.Events(job));
+  ASSIGN_OR_RETURN(std::vector<ActionEvent> actions, history.Actions(job));
+  ASSIGN_OR_RETURN(std::vector<RankCapture> captures, history.Captures(job));
+  ASSIGN_OR_RETURN(std::vector<NotificationRecord> notifications, history.Notifications(job));
+  std::vector<TopicEvent> out;
+  out.reserve(events.size() + actions.size() + captures.size() + notifications.size());
+  const auto add = [&](Change::Topic topic, int64_t time_ns, std::function<std::string()> encode) {
+    out.push_back({topic, time_ns, std::move(encode)});
+  };
+  for (const IssueEventPtr& event : events) {
+    add(TopicOf(*event), event->time.ns(),
+        [event] { return cloudevents::EncodeCloudEvent(*event); });
+  }
+  for (ActionEvent& action : actions) {
+    const int64_t time_ns = action.time.ns();
+    add(Change::Topic::kAction, time_ns,
+        [one = std::move(action)] { return cloudevents::EncodeCloudEvent(one); });
+  }
+  for (RankCapture& capture : captures) {
+    const int64_t time_ns = capture.time.ns();
+    add(Change::Topic::kCapture, time_ns,
+        [one = std::move(capture)] { return cloudevents::EncodeRankCapture(one); });
+  }
+  for (NotificationRecord& notification : notifications) {
+    const int64_t time_ns = notification.time.ns();
+    add(Change::Topic::kNotification, time_ns,
+        [one = std::move(notification)] { return cloudevents::EncodeNotification(one); });
+  }
+  std::stable_sort(out.begin(), out.end(),
+                   [](const TopicEvent& a, const TopicEvent& b) { return a.time_ns < b.time_ns; });
+  return out;
+}
+
+// Reads `topic`. Without the parameter, all topics are selected.
+std::set<Change::Topic> ReadEventTopics(Parameters* in) {
+  std::set<Change::Topic> out;
+  for (const std::string_view text : in->Texts("topic")) {
+    const auto* const at = std::find(kTopicNames.begin(), kTopicNames.end(), text);
+    const auto topic = static_cast<Change::Topic>(at - kTopicNames.begin());
+    if (at == kTopicNames.end() || topic == Change::Topic::kSamples) {
+      in->Fail(InvalidArgument(
+          Cat("topic: must be job, issue, status, action, capture, or notification (got ",
+              Quote(text.substr(0, 80)), ")")));
+      return {};
+    }
+    out.insert(topic);
+  }
+  return out;
 }
 
 void WriteIssue(const Issue& issue, const ApiOptions& options, JsonWriter* out) {
@@ -194,6 +261,38 @@ void WriteDefinition(const RuleDefinition* rule, JsonWriter* out) {
 }
 
 }  // namespace
+
+Answer AnswerEvents(const ApiCall& call) {
+  Parameters& in = call.parameters;
+  ASSIGN_OR_RETURN(const JobLifePtr job, call.Job());
+  const std::set<Change::Topic> topics = ReadEventTopics(&in);
+  const TimeRange range = in.Range({});
+  const PageRequest page = ReadPage(&in, 1000, 10'000);
+  RETURN_IF_ERROR(in.status());
+  ASSIGN_OR_RETURN(std::vector<TopicEvent> events, EventsByTime(call.history(), job->id));
+  std::erase_if(events, [&](const TopicEvent& event) {
+    return event.time_ns < range.from_ns || event.time_ns >= range.to_ns ||
+           (!topics.empty() && !topics.contains(event.topic));
+  });
+  const Page rows = page.Of(events.size());
+  JsonWriter out;
+  out.BeginObject();
+  out.Key("events");
+  out.BeginArray();
+  for (size_t i = rows.begin; i < rows.end; ++i) {
+    out.BeginObject();
+    TextField("topic", kTopicNames[static_cast<size_t>(events[i].topic)], &out);
+    NsField("time_ns", events[i].time_ns, &out);
+    out.Key("event");
+    out.Raw(events[i].encode());
+    out.EndObject();
+  }
+  out.EndArray();
+  NextField(rows, &out);
+  CountField("total", events.size(), &out);
+  out.EndObject();
+  return http::HttpResponse::Json(out.Take());
+}
 
 Answer AnswerRules(const ApiCall& call) {
   ASSIGN_OR_RETURN(const JobLifePtr job, call.Job());
