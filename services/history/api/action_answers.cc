@@ -1,5 +1,6 @@
-// Handlers for requests to stop a job (performed by the executor), to change a sampling interval
-// (by the collectors on the job's nodes), or to change a rule parameter (by the processor).
+// Handlers for requests to capture stacks (performed by the collectors), to stop a job (by the
+// executor), to change a sampling interval (by the collectors on the job's nodes), or to change a
+// rule parameter (by the processor).
 #include <array>
 #include <cmath>
 #include <utility>
@@ -14,6 +15,7 @@ namespace pitwall::history {
 namespace {
 
 constexpr int64_t kExpiresNs = 60 * kNanosPerSecond;
+constexpr int64_t kCaptureExpiresNs = 10 * kNanosPerSecond;
 constexpr size_t kMaxReasonBytes = 500;
 constexpr size_t kMaxNameBytes = 1000;            // of a rule or parameter name
 constexpr std::string_view kFilesValue = "null";  // value that resets a parameter to the rule files
@@ -63,6 +65,36 @@ Answer Send(const ApiCall& call, ActionEvent request) {
 }
 
 }  // namespace
+
+Answer AskCapture(const ApiCall& call) {
+  CaptureRequest request;
+  request.ranks = call.parameters.Ints("rank", 0, INT32_MAX);
+  RETURN_IF_ERROR(call.parameters.status());
+  if (call.options.captures == nullptr)
+    return FailedPrecondition(
+        "job: captures are disabled on this server; use a server that runs the notifier, or run "
+        "`pitwall capture`");
+  ASSIGN_OR_RETURN(const JobLifePtr job, call.Job());
+  if (call.parameters.Text("job") != job->id)
+    return InvalidArgument(Cat("job: must be a complete job ID (got ",
+                               Quote(call.parameters.Text("job")), "); use ", Quote(job->id)));
+  if (job->ended_ns != 0)
+    return FailedPrecondition(
+        Cat("job: has ended (got ", Quote(job->id), "); only running jobs can be captured"));
+  if (request.ranks.size() > kMaxCaptureRanks)
+    return InvalidArgument(
+        Cat("rank: at most ", kMaxCaptureRanks,
+            " ranks are allowed; specify fewer, or omit the parameter for all ranks"));
+  request.job = job->id;
+  request.principal = "act";
+  request.expires = EventTime::FromNs(call.options.clock->WallNs() + kCaptureExpiresNs);
+  ASSIGN_OR_RETURN(const std::string id, call.options.captures->RequestCapture(std::move(request)));
+  JsonWriter out;
+  out.BeginObject();
+  TextField("request", id, &out);
+  out.EndObject();
+  return http::HttpResponse::Json(out.Take());
+}
 
 Answer AskStop(const ApiCall& call) {
   std::string reason(Trim(call.parameters.Text("reason")));
