@@ -75,6 +75,8 @@ StatusOr<Operation> ReadOperation(const yaml::Node& document, std::string_view p
   operation.method = method->second;
   operation.path = path;
   RETURN_IF_ERROR(ReadAccess(entry.value, &operation));
+  if (operation.method != "GET" && operation.role != Role::kAct && !operation.open)
+    return entry.value.Error(Cat(path, ": ", entry.key, " must have x-role: act"));
   if (const yaml::Node* parameters = entry.value.Find("parameters")) {
     for (const yaml::Node& item : parameters->items()) {
       ASSIGN_OR_RETURN(const yaml::Node parameter, Resolve(document, item));

@@ -22,8 +22,8 @@ struct Operation {
   std::vector<ParameterRule> parameters;
 };
 
-// Reads an OpenAPI file. `x-role` is the role of an operation (default: view), and an empty
-// `security` list marks an open one. A parameter of type array is repeatable unless `explode` is
+// Reads an OpenAPI file. `x-role` is the role of an operation (default: view, which only GET
+// may have), and an empty `security` list marks an open one. A parameter of type array is repeatable unless `explode` is
 // false. Returns InvalidArgument with the position of anything that the server does not support.
 StatusOr<std::vector<Operation>> ReadOperations(std::string_view text);
 

@@ -327,6 +327,7 @@ TEST(OpenApiOperations, UnsupportedFile_ErrorNamesPosition) {
   EXPECT_THAT(ErrorOf("paths:\n  /a:\n    get: {x-role: admin}"),
               HasSubstr("openapi.yaml:3:19: x-role: must be act"));
   EXPECT_THAT(ErrorOf("paths: {/a: {get: {x-role: act, security: []}}}"), HasSubstr("x-role"));
+  EXPECT_THAT(ErrorOf("paths: {/a: {post: {}}}"), HasSubstr("/a: post must have x-role: act"));
   EXPECT_THAT(ErrorOf("paths: {/a: {get: {security: [{token: []}]}}}"), HasSubstr("empty list"));
   EXPECT_THAT(ErrorOf("paths: {/a: {get: {parameters: [{name: b, in: header, schema: {type: "
                       "string}}]}}}"),
