@@ -46,7 +46,7 @@ class RollupsLeft(recorded_faults_test.Evidence):
     def setUpClass(cls):
         folder = tempfile.TemporaryDirectory(prefix="pitwall-rollups-")
         cls.addClassCleanup(folder.cleanup)
-        cases = {alert: test for alert, test in shipped_alerts.firing_cases().items() if alert in KINDS}
+        cases = {alert: test for alert, test in shipped_alerts.firing_cases(BINARY).items() if alert in KINDS}
         telemetry, judged = os.path.join(folder.name, "telemetry"), os.path.join(folder.name, "judged")
         os.mkdir(telemetry)
         lines = shipped_alerts.lines(cases)

@@ -10,6 +10,7 @@ series to its node's source. On the step clock, a step takes STEP_S. Facts that 
 import glob
 import os
 import re
+import subprocess
 
 import yaml
 
@@ -52,13 +53,12 @@ CHOSEN = {"TreeDepth": "TreeDepth: fires when trees have been seven levels deep 
           "UnchangedTensor": "UnchangedTensor: fires, and ends when the tensor moves again"}
 
 
-def firing_cases():
-    """Returns {alert: the first test in which it fires, or the test selected by CHOSEN}."""
+def firing_cases(pitwall):
+    """Returns {alert: the first test in which it fires, or the test selected by CHOSEN}. `pitwall` expands the test files."""
     out = {}
     for path in sorted(glob.glob(os.path.join(REPO, "rules", "packs", "*_test*.yaml"))):
-        with open(path) as text:
-            tests = yaml.safe_load(text)["tests"]
-        for test in tests:
+        expanded = subprocess.run([pitwall, "rules", "test", "--expand", path], stdout=subprocess.PIPE, text=True, check=True).stdout
+        for test in yaml.safe_load(expanded)["tests"]:
             for check in test.get("alert_rule_test", []):
                 alert = check["alertname"]
                 if check.get("exp_alerts") and CHOSEN.get(alert, test["name"]) == test["name"]:

@@ -39,7 +39,7 @@ class ShippedAlerts(recorded_faults_test.Evidence):
         packs = ["pack:" + pack for pack in PACKS]
         rules = subprocess.run([BINARY, "rules", "list", "--json", *packs], check=True, capture_output=True, text=True).stdout
         cls.shipped = {rule["name"] for rule in json.loads(rules) if rule["kind"] == "alert"}
-        cases = {alert: test for alert, test in shipped_alerts.firing_cases().items() if alert in cls.shipped}
+        cases = {alert: test for alert, test in shipped_alerts.firing_cases(BINARY).items() if alert in cls.shipped}
         cls.found = {}  # alert -> (event, server)
         for name, silent in (("shipped", False), ("silent", True)):
             telemetry, judged = os.path.join(folder.name, "telemetry-" + name), os.path.join(folder.name, name)

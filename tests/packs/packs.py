@@ -17,9 +17,9 @@ PACKS = os.path.join("rules", "packs")
 PAGE = os.path.join("docs", "rules.md")
 SHOWN = ("fires", "silent", "no data", "restart")
 TEST_FILE = re.compile(r"^(?P<pack>.+?)_test(?:_[a-z0-9]+)?\.yaml$")
-# Test name as written in the packs: at the left margin, plain or quoted.
-TEST_NAME = re.compile(r"""^- name: *(?P<quote>["']?)(?P<rule>\w+): (?P<what>.*?)(?P=quote) *(?:#.*)?$""")
-ANY_TEST = re.compile(r"^- name:")
+# Test name in the output of `rules test --expand`.
+ANY_TEST = re.compile(r"^- name: *(?P<name>.*)$")
+TEST_NAME = re.compile(r"(?P<rule>\w+): (?P<what>.*)")
 HEAD = """# Rules
 
 The shipped packs: `pitwall standalone --rules pack:NAME …`, several at a time; without `--rules` it is `pack:default`. Written by `tests/packs/packs.py --update`
@@ -45,20 +45,21 @@ def run(*command):
     return subprocess.run(command, cwd=REPO, capture_output=True, text=True)
 
 
-def tests_of(file):
-    """Returns {alert: {shown: number of tests}} and the lines with malformed test names."""
+def tests_of(expanded):
+    """Returns {alert: {shown: number of tests}} and the malformed test names."""
     found, strange = {}, []
-    with open(os.path.join(REPO, PACKS, file), encoding="utf-8") as lines:
-        for number, line in enumerate(lines, 1):
-            if not ANY_TEST.match(line):
-                continue
-            match = TEST_NAME.match(line.rstrip("\n"))
-            if not match:
-                strange.append("%s:%d: not in the form \"Rule: what it shows\": %s" % (file, number, line.strip()))
-                continue
-            counts = found.setdefault(match["rule"], dict.fromkeys(SHOWN, 0))
-            for shown in SHOWN:
-                counts[shown] += shown in match["what"]
+    for line in expanded.splitlines():
+        test = ANY_TEST.match(line)
+        if not test:
+            continue
+        name = json.loads(test["name"]) if test["name"].startswith('"') else test["name"]
+        match = TEST_NAME.fullmatch(name)
+        if not match:
+            strange.append("not in the form \"Rule: what it shows\": %s" % name)
+            continue
+        counts = found.setdefault(match["rule"], dict.fromkeys(SHOWN, 0))
+        for shown in SHOWN:
+            counts[shown] += shown in match["what"]
     return found, strange
 
 
@@ -87,7 +88,9 @@ def main():
             continue
         done = run(pitwall, "rules", "test", os.path.join(PACKS, file))
         result(done.returncode == 0, "rules test %s" % file, done.stdout + done.stderr)
-        found, strange = tests_of(file)
+        expanded = run(pitwall, "rules", "test", "--expand", os.path.join(PACKS, file))
+        result(expanded.returncode == 0, "rules test --expand %s" % file, expanded.stderr)
+        found, strange = tests_of(expanded.stdout)
         result(not strange, "names of tests in %s" % file, "\n".join(strange))
         for rule, counts in found.items():
             total = tests[match["pack"]].setdefault(rule, dict.fromkeys(SHOWN, 0))

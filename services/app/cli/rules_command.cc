@@ -213,15 +213,19 @@ std::vector<Command> RulesCommands() {
   return {CheckCommand(), ListCommand(),
           Command{.name = "rules test",
                   .summary = "Run unit tests of rules in the format of promtool",
-                  .usage = {"FILE…"},
+                  .usage = {"FILE… [options]"},
                   .min_arguments = 1,
                   .max_arguments = kAnyNumber,
-                  .options = {},
+                  .options = {{"expand", Kind::kSwitch, "",
+                               "print the tests without fixtures, repetitions, and defaults, "
+                               "and run none"}},
                   .examples = {"pitwall rules test rules/packs/default_test.yaml"},
                   .run =
                       [](const Flags& flags) {
                         return Finish("rules test",
-                                      offline::RunRuleTests(flags.positional(), ShippedPack));
+                                      flags.Has("expand")
+                                          ? offline::PrintExpandedTests(flags.positional())
+                                          : offline::RunRuleTests(flags.positional(), ShippedPack));
                       }},
           Command{.name = "rules golden",
                   .summary = "Run PromQL scripts in the dialect of promqltest through the engine",

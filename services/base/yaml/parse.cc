@@ -11,6 +11,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "services/base/terminal.h"
 #include "services/base/text/strings.h"
+#include "services/base/yaml/builder.h"
 #include "services/base/yaml/node_data.h"
 
 namespace pitwall::yaml {
@@ -24,13 +25,11 @@ struct Refusal {
 
 constexpr std::string_view kCoreTag = "tag:yaml.org,2002:";
 
-}  // namespace
-
-class Builder final : public YAML::EventHandler {
+class TreeReader final : public YAML::EventHandler {
  public:
-  explicit Builder(FileTextPtr file) : file_(std::move(file)) {}
+  explicit TreeReader(FileTextPtr file) : file_(std::move(file)) {}
 
-  Node TakeRoot() { return root_ == nullptr ? Null(0) : Node(root_); }
+  Node TakeRoot() { return root_ == nullptr ? Null(0) : Builder::Wrap(root_); }
 
   void OnDocumentStart(const YAML::Mark& mark) override {
     if (++documents_ > 1) throw Refusal{Offset(mark), "only one document is allowed in a file"};
@@ -77,7 +76,7 @@ class Builder final : public YAML::EventHandler {
 
  private:
   struct Frame {
-    std::shared_ptr<Node::Data> data;
+    std::shared_ptr<Builder::Data> data;
     YAML::anchor_t anchor;
     bool has_key = false;
     std::string key;
@@ -91,10 +90,10 @@ class Builder final : public YAML::EventHandler {
   }
 
   Node Null(size_t offset) const {
-    auto data = std::make_shared<Node::Data>();
+    auto data = std::make_shared<Builder::Data>();
     data->file = file_;
     data->offset = static_cast<uint32_t>(offset);
-    return Node(std::move(data));
+    return Builder::Wrap(std::move(data));
   }
 
   void Count(const YAML::Mark& mark, size_t nodes) {
@@ -104,9 +103,9 @@ class Builder final : public YAML::EventHandler {
     }
   }
 
-  std::shared_ptr<Node::Data> NewData(Node::Kind kind, const YAML::Mark& mark) {
+  std::shared_ptr<Builder::Data> NewData(Node::Kind kind, const YAML::Mark& mark) {
     Count(mark, 1);
-    auto data = std::make_shared<Node::Data>();
+    auto data = std::make_shared<Builder::Data>();
     data->kind = kind;
     data->offset = static_cast<uint32_t>(Offset(mark));
     data->file = file_;
@@ -118,13 +117,13 @@ class Builder final : public YAML::EventHandler {
     throw Refusal{Offset(mark), Cat("tag ", Quote(tag), " is not supported")};
   }
 
-  void Put(std::shared_ptr<Node::Data> data, YAML::anchor_t anchor) {
+  void Put(std::shared_ptr<Builder::Data> data, YAML::anchor_t anchor) {
     if (anchor != YAML::NullAnchor) anchors_[anchor] = data;
     const size_t offset = data->offset;
     Attach(std::move(data), offset);
   }
 
-  void Open(std::shared_ptr<Node::Data> data, YAML::anchor_t anchor) {
+  void Open(std::shared_ptr<Builder::Data> data, YAML::anchor_t anchor) {
     if (stack_.size() >= static_cast<size_t>(kMaxDepth)) {
       throw Refusal{data->offset, Cat("nested deeper than ", kMaxDepth, " levels")};
     }
@@ -137,9 +136,9 @@ class Builder final : public YAML::EventHandler {
   void Close() {
     Frame frame = std::move(stack_.back());
     stack_.pop_back();
-    for (const Node& item : frame.data->items) frame.data->weight += item.data_->weight;
+    for (const Node& item : frame.data->items) frame.data->weight += Builder::Weight(item);
     for (const Node::Entry& entry : frame.data->entries)
-      frame.data->weight += entry.value.data_->weight;
+      frame.data->weight += Builder::Weight(entry.value);
     if (frame.anchor != YAML::NullAnchor) anchors_[frame.anchor] = frame.data;
     const size_t offset = frame.data->offset;
     Attach(std::move(frame.data), offset);
@@ -147,14 +146,14 @@ class Builder final : public YAML::EventHandler {
 
   // `offset`: position at which the node is used. For an alias, it differs from the anchor's
   // position.
-  void Attach(std::shared_ptr<const Node::Data> data, size_t offset) {
+  void Attach(std::shared_ptr<const Builder::Data> data, size_t offset) {
     if (stack_.empty()) {
       root_ = std::move(data);
       return;
     }
     Frame& top = stack_.back();
     if (top.data->kind == Node::Kind::kSequence) {
-      top.data->items.push_back(Node(std::move(data)));
+      top.data->items.push_back(Builder::Wrap(std::move(data)));
       return;
     }
     if (!top.has_key) {
@@ -169,7 +168,8 @@ class Builder final : public YAML::EventHandler {
       return;
     }
     top.has_key = false;
-    Node::Entry entry{std::move(top.key), file_->Locate(top.key_offset), Node(std::move(data))};
+    Node::Entry entry{std::move(top.key), file_->Locate(top.key_offset),
+                      Builder::Wrap(std::move(data))};
     if (top.merge_key) {
       merges_[top.data.get()] = entry.value;
     } else {
@@ -178,7 +178,7 @@ class Builder final : public YAML::EventHandler {
   }
 
   // Adds the keys of the map referenced by <<, except keys that `map` already has.
-  void Merge(Node::Data& map) {
+  void Merge(Builder::Data& map) {
     const auto found = merges_.find(&map);
     if (found == merges_.end()) return;
     const Node merged = found->second;
@@ -199,14 +199,12 @@ class Builder final : public YAML::EventHandler {
 
   FileTextPtr file_;
   std::vector<Frame> stack_;
-  absl::flat_hash_map<YAML::anchor_t, std::shared_ptr<const Node::Data>> anchors_;
-  absl::flat_hash_map<const Node::Data*, Node> merges_;
-  std::shared_ptr<const Node::Data> root_;
+  absl::flat_hash_map<YAML::anchor_t, std::shared_ptr<const Builder::Data>> anchors_;
+  absl::flat_hash_map<const Builder::Data*, Node> merges_;
+  std::shared_ptr<const Builder::Data> root_;
   size_t nodes_ = 0;
   int documents_ = 0;
 };
-
-namespace {
 
 Status ErrorAt(const FileText& file, size_t offset, std::string_view what) {
   const Position at = file.Locate(offset);
@@ -234,11 +232,11 @@ StatusOr<Node> ParseYaml(std::string_view file_name, std::string_view text) {
       ++length;
     if (HasControl(text.substr(i, length))) return ErrorAt(*file, i, "control character");
   }
-  Builder builder(file);
+  TreeReader reader(file);
   try {
     std::istringstream stream(file->text());
     YAML::Parser parser(stream);
-    while (parser.HandleNextDocument(builder)) {
+    while (parser.HandleNextDocument(reader)) {
     }
   } catch (const Refusal& refusal) {
     return ErrorAt(*file, refusal.offset, refusal.what);
@@ -249,7 +247,7 @@ StatusOr<Node> ParseYaml(std::string_view file_name, std::string_view text) {
   } catch (const std::exception& error) {
     return ErrorAt(*file, 0, error.what());
   }
-  return builder.TakeRoot();
+  return reader.TakeRoot();
 }
 
 }  // namespace pitwall::yaml

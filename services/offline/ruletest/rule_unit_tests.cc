@@ -5,6 +5,8 @@
 #include "services/base/system/files.h"
 #include "services/base/terminal.h"
 #include "services/base/text/strings.h"
+#include "services/base/yaml/format.h"
+#include "services/offline/ruletest/unit_test_expand.h"
 #include "services/offline/ruletest/unit_test_file.h"
 #include "services/offline/ruletest/unit_test_rules.h"
 #include "services/offline/ruletest/unit_test_run.h"
@@ -62,6 +64,17 @@ StatusOr<int> RunRuleTests(const std::vector<std::string>& files, const lang::Pa
   }
   Print(Cat(tally.passed, " passed, ", tally.failed, " failed\n"));
   return !readable ? 2 : tally.failed == 0 ? 0 : 1;
+}
+
+StatusOr<int> PrintExpandedTests(const std::vector<std::string>& files) {
+  for (const std::string& path : files) {
+    ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+    RETURN_IF_ERROR(ParseUnitTestFile(path, text).status());
+    ASSIGN_OR_RETURN(const yaml::Node root, yaml::ParseYaml(path, text));
+    std::vector<yaml::Problem> problems;
+    Print(Cat("---\n", yaml::FormatYaml(ExpandUnitTests(root, &problems))));
+  }
+  return 0;
 }
 
 }  // namespace pitwall::offline

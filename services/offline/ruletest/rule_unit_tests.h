@@ -25,4 +25,8 @@ namespace pitwall::offline {
 StatusOr<int> RunRuleTests(const std::vector<std::string>& files,
                            const lang::PackSource& packs = nullptr);
 
+// Prints each file without fixtures, repetitions, and defaults, as one YAML document. Runs no test.
+// Returns 0, or 2 if a file cannot be read.
+StatusOr<int> PrintExpandedTests(const std::vector<std::string>& files);
+
 }  // namespace pitwall::offline

@@ -13,6 +13,7 @@
 #include "services/model/position.h"
 #include "services/model/value.h"
 #include "services/offline/promqltest/golden_points.h"
+#include "services/offline/ruletest/unit_test_expand.h"
 
 namespace pitwall::offline {
 
@@ -295,10 +296,11 @@ UnitTest ReadTest(StrictMap& map, const Node& node, int64_t evaluation_interval,
 }  // namespace
 
 StatusOr<UnitTestFile> ParseUnitTestFile(std::string_view name, std::string_view text) {
-  ASSIGN_OR_RETURN(const Node root, yaml::ParseYaml(name, text));
+  ASSIGN_OR_RETURN(const Node read, yaml::ParseYaml(name, text));
   UnitTestFile file;
   file.name = std::string(name);
   std::vector<Problem> problems;
+  const Node root = ExpandUnitTests(read, &problems);
   StrictMap top(root, "a unit-test file", &problems);
   file.rule_files = top.Strings("rule_files").value_or(std::vector<std::string>());
   file.evaluation_interval = top.Duration("evaluation_interval").value_or(0);

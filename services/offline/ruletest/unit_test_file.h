@@ -1,5 +1,6 @@
 // Strict parser for unit-test files in Prometheus's format (promtool 3.14). Adds `clock`, `mode`,
 // `attempts`, and `status_test` for tests, and `own_intervals` for files (docs/rule-tests.md).
+// Fixtures, repetitions, and defaults are expanded first (unit_test_expand.h).
 #pragma once
 
 #include <cstdint>
