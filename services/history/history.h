@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "services/base/status.h"
+#include "services/history/job_list.h"
 #include "services/history/job_overview.h"
 #include "services/history/rollup.h"
 #include "services/history/rollup_rows.h"
@@ -165,8 +166,10 @@ class History {
  public:
   virtual ~History() = default;
 
-  // Returns all jobs, sorted by the time of their newest data, newest first.
-  virtual std::vector<JobLifePtr> Jobs() const = 0;
+  // Returns all jobs, and the peers whose jobs are missing.
+  virtual JobList ListJobs() const = 0;
+  // Returns the jobs of ListJobs, for callers that do not report missing peers.
+  std::vector<JobLifePtr> Jobs() const { return ListJobs().jobs; }
   // Finds a job by ID, name, or ID prefix. Returns NotFound if no job matches and InvalidArgument
   // if several jobs match.
   virtual StatusOr<JobLifePtr> FindJob(std::string_view job) const = 0;

@@ -34,7 +34,7 @@ class ForwardingHistory : public History {
       return visit(wrapped);
     });
   }
-  std::vector<JobLifePtr> Jobs() const override { return of_.Jobs(); }
+  JobList ListJobs() const override { return of_.ListJobs(); }
   StatusOr<JobLifePtr> FindJob(std::string_view job) const override { return of_.FindJob(job); }
   StatusOr<std::vector<SeriesInfo>> Series(const SeriesQuery& q) const override {
     return of_.Series(q);

@@ -54,8 +54,12 @@ bool Matches(std::string_view if_none_match, std::string_view tag) {
   return false;
 }
 
-// Adds an entity tag, and omits the body if the client already has this version.
+// Adds an entity tag, and omits the body if the client already has this version. A response that
+// must not be cached has no tag.
 void AddTag(const http::HttpRequest& request, http::HttpResponse* response) {
+  for (const auto& [name, value] : response->headers) {
+    if (name == "Cache-Control") return;
+  }
   const std::string tag = Cat("\"", StableHashHex(response->body), "\"");
   response->headers.emplace_back("ETag", tag);
   response->headers.emplace_back("Cache-Control", "private, no-cache");

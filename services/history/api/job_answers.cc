@@ -206,7 +206,7 @@ Answer AnswerJobs(const ApiCall& call) {
   const bool ascending = in.Choice("order", kOrders) == 1;
   const PageRequest page = ReadPage(&in, 100, 1000);
   RETURN_IF_ERROR(in.status());
-  std::vector<JobLifePtr> jobs = call.history().Jobs();
+  auto [jobs, missing] = call.history().ListJobs();
   std::erase_if(jobs, [&](const JobLifePtr& job) {
     return !(Holds(job->name, name) || Holds(job->id, name)) ||
            (!owner.empty() && job->owner != owner) || (state == 1 && job->ended_ns != 0) ||
@@ -233,8 +233,18 @@ Answer AnswerJobs(const ApiCall& call) {
   out.EndArray();
   NextField(rows, &out);
   CountField("total", jobs.size(), &out);
+  if (missing.empty()) {
+    out.EndObject();
+    return http::HttpResponse::Json(out.Take());
+  }
+  out.Key("missing");
+  out.BeginArray();
+  for (const std::string& text : missing.Texts()) out.String(text);
+  out.EndArray();
   out.EndObject();
-  return http::HttpResponse::Json(out.Take());
+  http::HttpResponse partial = http::HttpResponse::Json(out.Take());
+  partial.headers.emplace_back("Cache-Control", "no-store");
+  return partial;
 }
 
 Answer AnswerJob(const ApiCall& call) {

@@ -4,10 +4,11 @@
 
 namespace pitwall::history {
 
-std::vector<JobLifePtr> FederatedHistory::Jobs() const {
-  int missing = 0;
-  std::vector<JobLifePtr> out;
-  for (JobLocator::Held& held : fleet_.AllJobs(&missing)) out.push_back(std::move(held.second));
+JobList FederatedHistory::ListJobs() const {
+  JobLocator::HeldJobs all = fleet_.AllJobs();
+  JobList out;
+  for (JobLocator::Held& held : all.jobs) out.jobs.push_back(std::move(held.second));
+  out.missing = std::move(all.missing);
   return out;
 }
 
@@ -29,7 +30,7 @@ StatusOr<std::vector<SeriesInfo>> FederatedHistory::Series(const SeriesQuery& qu
   return fleet_.FromHolder<Found>(query.job, [&](int index) -> StatusOr<Found> {
     if (index == fleet_.index()) return own_->Series(query);
     ASSIGN_OR_RETURN(const std::string answer,
-                     fleet_.Call(index, PeerMethod::kSeries, words.data()));
+                     fleet_.peer(index)->Call(PeerMethod::kSeries, words.data()));
     BinaryReader in(answer);
     Found out = TakeSeries(&in);
     RETURN_IF_ERROR(in.Finish("response of a peer"));
@@ -44,7 +45,7 @@ StatusOr<std::vector<SampleColumn>> FederatedHistory::Samples(const SampleQuery&
   return fleet_.FromHolder<Found>(query.job, [&](int index) -> StatusOr<Found> {
     if (index == fleet_.index()) return own_->Samples(query);
     ASSIGN_OR_RETURN(const std::string answer,
-                     fleet_.Call(index, PeerMethod::kSamples, words.data()));
+                     fleet_.peer(index)->Call(PeerMethod::kSamples, words.data()));
     BinaryReader in(answer);
     Found out = TakeSamples(&in);
     RETURN_IF_ERROR(in.Finish("response of a peer"));
@@ -59,7 +60,7 @@ StatusOr<std::vector<IssueEventPtr>> FederatedHistory::Events(std::string_view j
   return fleet_.FromHolder<Found>(job, [&](int index) -> StatusOr<Found> {
     if (index == fleet_.index()) return own_->Events(job);
     ASSIGN_OR_RETURN(const std::string answer,
-                     fleet_.Call(index, PeerMethod::kEvents, words.data()));
+                     fleet_.peer(index)->Call(PeerMethod::kEvents, words.data()));
     BinaryReader in(answer);
     ASSIGN_OR_RETURN(Found out, TakeEvents(&in));
     RETURN_IF_ERROR(in.Finish("response of a peer"));

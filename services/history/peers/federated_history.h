@@ -14,8 +14,8 @@
 
 namespace pitwall::history {
 
-// Responses about several jobs are complete unless PartialResult reports missing peers. JobLocator
-// determines which process serves a job. For a job of another process, only series, samples, and
+// The list of jobs is complete unless it names missing peers. JobLocator determines which process
+// serves a job. For a job of another process, only series, samples, and
 // events are available; other queries are forwarded as whole requests. Thread-safe, except for
 // Start and Stop.
 class FederatedHistory final : public History {
@@ -31,7 +31,7 @@ class FederatedHistory final : public History {
 
   const JobLocator& fleet() const { return fleet_; }
 
-  std::vector<JobLifePtr> Jobs() const override;
+  JobList ListJobs() const override;
   StatusOr<JobLifePtr> FindJob(std::string_view job) const override;
   StatusOr<std::vector<SeriesInfo>> Series(const SeriesQuery& query) const override;
   StatusOr<std::vector<SampleColumn>> Samples(const SampleQuery& query) const override;

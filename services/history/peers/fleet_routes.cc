@@ -11,7 +11,6 @@
 #include "services/codec/json/json_writer.h"
 #include "services/history/api/api_routes.h"
 #include "services/history/api/openapi_operations.h"
-#include "services/history/peers/partial_result.h"
 #include "services/history/peers/peer_requests.h"
 
 namespace pitwall::history {
@@ -60,54 +59,7 @@ HttpResponse FaultOf(const Status& status) {
   return Fault(503, "unavailable", message);
 }
 
-std::string JsonTexts(const std::vector<std::string>& texts) {
-  codec::JsonWriter out;
-  out.BeginArray();
-  for (const std::string& text : texts) out.String(text);
-  out.EndArray();
-  return out.Take();
-}
-
-// Appends strings to the list `key` of a JSON object, or adds the list if it is missing. The search
-// cannot match inside a JSON string, because quotes in strings are escaped.
-void AddTexts(std::string_view key, const std::vector<std::string>& texts, std::string* body) {
-  if (body->empty() || body->back() != '}') return;
-  const std::string list = JsonTexts(texts);
-  const std::string opening = Cat(",\"", key, "\":[");
-  if (const size_t at = body->rfind(opening); at != std::string::npos) {
-    body->insert(at + opening.size(), Cat(list.substr(1, list.size() - 2), ","));
-    return;
-  }
-  body->pop_back();
-  CatTo(*body, ",\"", key, "\":", list, "}");
-}
-
 bool IsPrometheus(std::string_view path) { return StartsWith(path, "/api/v1/"); }
-
-// Reports missing peers in the response itself. Such a response must not be cached.
-void Flag(const HttpRequest& request, const std::vector<std::string>& missing,
-          HttpResponse* response) {
-  if (response->stream != nullptr || StartsWith(response->content_type, "text/")) return;
-  if (response->status / 100 == 2 && StartsWith(response->content_type, "application/json"))
-    AddTexts(IsPrometheus(request.path) ? "warnings" : "missing", missing, &response->body);
-  std::erase_if(response->headers, [](const auto& header) {
-    return header.first == "ETag" || header.first == "Cache-Control";
-  });
-  response->headers.emplace_back("Cache-Control", "no-store");
-}
-
-void NotModified(std::string_view wanted, HttpResponse* response) {
-  if (wanted.empty() || response->status != 200) return;
-  for (const auto& [name, tag] : response->headers) {
-    if (name != "ETag") continue;
-    for (const std::string_view one : Split(wanted, ',')) {
-      if (Trim(one) != tag && Trim(one) != "*" && Trim(one) != Cat("W/", tag)) continue;
-      response->status = 304;
-      response->body.clear();
-      return;
-    }
-  }
-}
 
 class Fleet {
  public:
@@ -116,17 +68,7 @@ class Fleet {
   HttpResponse OfAll(const HttpRequest& request, const http::HttpHandler& answer) const {
     const std::optional<Turn> turn = Turn::Take(&waiting_);
     if (!turn.has_value()) return Busy(request);
-    // Entity tags are valid only if no peer was missing.
-    HttpRequest whole = request;
-    std::erase_if(whole.headers, [](const auto& h) { return h.first == "if-none-match"; });
-    const PartialResult missing;
-    HttpResponse response = answer(whole);
-    if (missing.empty()) {
-      NotModified(request.Header("if-none-match"), &response);
-    } else {
-      Flag(request, missing.Texts(), &response);
-    }
-    return response;
+    return answer(request);
   }
 
   HttpResponse OfJob(const HttpRequest& request, const http::HttpHandler& own) const {

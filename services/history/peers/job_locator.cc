@@ -6,7 +6,6 @@
 
 #include "services/base/text/stable_hash.h"
 #include "services/base/text/strings.h"
-#include "services/history/peers/partial_result.h"
 
 namespace pitwall::history {
 
@@ -26,13 +25,6 @@ int JobLocator::OwnerOf(std::string_view id) const {
   return PartitionOf(id, options_.partitions) % size();
 }
 
-StatusOr<std::string> JobLocator::Call(int index, PeerMethod method, std::string_view words) const {
-  StatusOr<std::string> answer = peer(index)->Call(method, words);
-  if (absl::IsUnavailable(answer.status()))
-    PartialResult::Note(index, std::string(ToStd(answer.status().message())));
-  return answer;
-}
-
 StatusOr<bool> JobLocator::Has(int index, const std::string& id) const {
   if (index == options_.index) {
     const StatusOr<JobLifePtr> job = own_->FindJob(id);
@@ -40,7 +32,7 @@ StatusOr<bool> JobLocator::Has(int index, const std::string& id) const {
   }
   BinaryWriter words;
   words.Str(id);
-  ASSIGN_OR_RETURN(const std::string answer, Call(index, PeerMethod::kHas, words.data()));
+  ASSIGN_OR_RETURN(const std::string answer, peer(index)->Call(PeerMethod::kHas, words.data()));
   BinaryReader in(answer);
   const bool has = in.Bool();
   RETURN_IF_ERROR(in.Finish("response of a peer"));
@@ -62,7 +54,8 @@ StatusOr<int> JobLocator::HolderOf(const std::string& id) const {
   return NotFound(Cat("job ", Quote(id), ": the history has no such job"));
 }
 
-std::vector<JobLocator::Held> JobLocator::AllJobs(int* missing) const {
+JobLocator::HeldJobs JobLocator::AllJobs() const {
+  HeldJobs out;
   std::map<std::string_view, Held> by_id;  // keys are views into strings of the overviews
   const auto take = [&](int index, JobLifePtr job) {
     const auto known = by_id.find(job->id);
@@ -76,31 +69,27 @@ std::vector<JobLocator::Held> JobLocator::AllJobs(int* missing) const {
     const std::string_view id = job->id;
     by_id.emplace(id, Held(index, std::move(job)));
   };
-  *missing = 0;
   for (int i = 0; i < size(); ++i) {
     if (i == options_.index) {
       for (JobLifePtr& job : own_->Jobs()) take(i, std::move(job));
       continue;
     }
-    const StatusOr<std::string> answer = Call(i, PeerMethod::kJobs, "");
+    const StatusOr<std::string> answer = peer(i)->Call(PeerMethod::kJobs, "");
     if (!answer.ok()) {
-      PartialResult::Note(i, std::string(ToStd(answer.status().message())));
-      ++*missing;
+      out.missing.Add(i, std::string(ToStd(answer.status().message())));
       continue;
     }
     BinaryReader in(*answer);
     std::vector<JobLifePtr> jobs;
     for (size_t n = in.Count(20); n > 0 && in.ok(); --n) jobs.push_back(TakeLife(&in));
     if (const Status whole = in.Finish("response of a peer"); !whole.ok()) {
-      PartialResult::Note(i, std::string(ToStd(whole.message())));
-      ++*missing;
+      out.missing.Add(i, std::string(ToStd(whole.message())));
       continue;
     }
     for (JobLifePtr& job : jobs) take(i, std::move(job));
   }
-  std::vector<Held> out;
-  for (auto& [id, held] : by_id) out.push_back(held);
-  std::sort(out.begin(), out.end(), [](const Held& a, const Held& b) {
+  for (auto& [id, held] : by_id) out.jobs.push_back(held);
+  std::sort(out.jobs.begin(), out.jobs.end(), [](const Held& a, const Held& b) {
     return std::tie(b.second->last_ns, a.second->id) < std::tie(a.second->last_ns, b.second->id);
   });
   return out;
@@ -112,16 +101,16 @@ StatusOr<JobHolder> JobLocator::Holder(std::string_view wanted) const {
   if (exact.ok()) return JobHolder{*exact, id};
   if (!absl::IsNotFound(exact.status()))
     return Unavailable(Cat("job ", Quote(wanted), ": ", ToStd(exact.status().message())));
-  int missing = 0;
+  const HeldJobs all = AllJobs();
   std::vector<Held> named, begun;
-  for (Held& held : AllJobs(&missing)) {
+  for (const Held& held : all.jobs) {
     if (held.second->name == wanted) named.push_back(held);
     if (!wanted.empty() && StartsWith(held.second->id, wanted)) begun.push_back(held);
   }
   const std::vector<Held>& found = named.empty() ? begun : named;
-  if (found.empty() && missing > 0) {
-    return Unavailable(
-        Cat("job ", Quote(wanted), ": not found, but ", missing, " peers do not respond"));
+  if (found.empty() && !all.missing.empty()) {
+    return Unavailable(Cat("job ", Quote(wanted), ": not found, but ", all.missing.size(),
+                           " peers do not respond"));
   }
   if (found.empty()) return NotFound(Cat("job ", Quote(wanted), ": the history has no such job"));
   if (found.size() > 1) {

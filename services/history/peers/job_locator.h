@@ -50,11 +50,13 @@ class JobLocator {
   Status CheckStoredHere(std::string_view job) const;
 
   using Held = std::pair<int, JobLifePtr>;
+  struct HeldJobs {
+    std::vector<Held> jobs;
+    MissingPeers missing;
+  };
   // Lists one holder per job from all peers that respond, sorted by the time of the job's last
-  // data, newest first. Records unresponsive peers in PartialResult and their number in `missing`.
-  std::vector<Held> AllJobs(int* missing) const;
-  // Sends a query to a peer. Records an unresponsive peer in PartialResult.
-  StatusOr<std::string> Call(int index, PeerMethod method, std::string_view words) const;
+  // data, newest first.
+  HeldJobs AllJobs() const;
   // Queries the owner or, if the owner does not have the job, the process that has it.
   template <typename T>
   StatusOr<T> FromHolder(std::string_view id,

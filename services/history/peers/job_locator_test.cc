@@ -4,7 +4,6 @@
 
 #include <string>
 
-#include "services/history/peers/partial_result.h"
 #include "services/history/peers/testing/fleet_fixture.h"
 
 namespace pitwall::history {
@@ -43,12 +42,12 @@ TEST_F(JobLocatorTest, OwnerWithoutData_AnotherProcessHoldsJob) {
 
 TEST_F(JobLocatorTest, PeerIsDown_JobMayExist) {
   fleet_.network.SetDown(1, true);
-  const PartialResult missing;
   EXPECT_TRUE(absl::IsUnavailable(locator().Holder(IdOf(1)).status()));
-  EXPECT_FALSE(missing.empty());
-  int peers = 0;
-  EXPECT_TRUE(locator().AllJobs(&peers).empty());
-  EXPECT_EQ(peers, 1);
+  const JobLocator::HeldJobs all = locator().AllJobs();
+  EXPECT_TRUE(all.jobs.empty());
+  EXPECT_EQ(all.missing.Texts(),
+            std::vector<std::string>{"jobs of peer 1 are missing: peer 1 (http://1) does not "
+                                     "respond: connection refused"});
 }
 
 }  // namespace

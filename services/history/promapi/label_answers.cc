@@ -78,9 +78,10 @@ bool ParseWanted(const Form& form, bool name_matchers, Wanted* out, http::HttpRe
   return true;
 }
 
-http::HttpResponse Listed(const std::set<std::string>& names, size_t limit) {
+http::HttpResponse Listed(const std::set<std::string>& names, size_t limit,
+                          const history::MissingPeers& missing) {
   std::vector<std::string> list(names.begin(), names.end());
-  Annotations annotations;
+  Annotations annotations{.missing = missing.Texts()};
   if (limit > 0 && list.size() > limit) {
     list.resize(limit);
     annotations.warnings.emplace_back(kTruncated);
@@ -151,7 +152,7 @@ http::HttpResponse LabelAnswers::Series(const Form& form) const {
   SeriesReader reader(history_, *options_, DeadlineCheck(clock_, *options_));
   auto series = reader.Series(wanted.selectors, wanted.from, wanted.to);
   if (!series.ok()) return FailedRun(series.status());
-  Annotations annotations;
+  Annotations annotations{.missing = reader.missing().Texts()};
   if (wanted.limit > 0 && series->size() > wanted.limit) {
     series->resize(wanted.limit);
     annotations.warnings.emplace_back(kTruncated);
@@ -176,7 +177,7 @@ http::HttpResponse LabelAnswers::Names(const Form& form) const {
   for (const Labels& labels : *series) {
     for (const Label& label : labels) names.insert(label.name);
   }
-  return Listed(names, wanted.limit);
+  return Listed(names, wanted.limit, reader.missing());
 }
 
 http::HttpResponse LabelAnswers::Values(std::string_view path_name, const Form& form) const {
@@ -192,14 +193,14 @@ http::HttpResponse LabelAnswers::Values(std::string_view path_name, const Form& 
     const auto jobs = reader.Jobs(wanted.from, wanted.to);
     if (!jobs.ok()) return FailedRun(jobs.status());
     values.insert(jobs->begin(), jobs->end());
-    return Listed(values, wanted.limit);
+    return Listed(values, wanted.limit, reader.missing());
   }
   const auto series = reader.Series(wanted.selectors, wanted.from, wanted.to);
   if (!series.ok()) return FailedRun(series.status());
   for (const Labels& labels : *series) {
     if (labels.Has(name)) values.insert(std::string(labels.Get(name)));
   }
-  return Listed(values, wanted.limit);
+  return Listed(values, wanted.limit, reader.missing());
 }
 
 http::HttpResponse MetadataAnswer(const Form& form) {

@@ -297,6 +297,7 @@ http::HttpResponse QueryAnswers::Run(const Form& form, const Asked& request) con
     }
   }
   data += '}';
+  annotations.missing = reader.missing().Texts();
   return DataAnswer(data, annotations);
 }
 

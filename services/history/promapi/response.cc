@@ -37,8 +37,10 @@ ErrorName NameOf(ErrorType type) {
   return {"internal", 500};
 }
 
-void AppendAnnotations(std::string_view key, std::vector<std::string> texts, std::string* out) {
-  if (texts.empty()) return;
+// `first` precedes the texts and does not count toward their limit.
+void AppendAnnotations(std::string_view key, const std::vector<std::string>& first,
+                       std::vector<std::string> texts, std::string* out) {
+  if (first.empty() && texts.empty()) return;
   std::sort(texts.begin(), texts.end());
   texts.erase(std::unique(texts.begin(), texts.end()), texts.end());
   if (texts.size() > kMaxAnnotations) {
@@ -46,6 +48,7 @@ void AppendAnnotations(std::string_view key, std::vector<std::string> texts, std
     texts.resize(kMaxAnnotations);
     texts.push_back(Cat(more, " more ", key, " omitted"));
   }
+  texts.insert(texts.begin(), first.begin(), first.end());
   CatTo(*out, ",\"", key, "\":");
   AppendTexts(texts, out);
 }
@@ -177,10 +180,12 @@ http::HttpResponse FailedRun(const Status& status) {
 
 http::HttpResponse DataAnswer(std::string_view data, const Annotations& annotations) {
   std::string body = Cat("{\"status\":\"success\",\"data\":", data);
-  AppendAnnotations("warnings", annotations.warnings, &body);
-  AppendAnnotations("infos", annotations.infos, &body);
+  AppendAnnotations("warnings", annotations.missing, annotations.warnings, &body);
+  AppendAnnotations("infos", {}, annotations.infos, &body);
   body += '}';
-  return Json(200, std::move(body));
+  http::HttpResponse response = Json(200, std::move(body));
+  if (!annotations.missing.empty()) response.headers.emplace_back("Cache-Control", "no-store");
+  return response;
 }
 
 }  // namespace pitwall::promapi

@@ -15,10 +15,12 @@ namespace pitwall::promapi {
 // Values of errorType in the Prometheus API, each with its own HTTP status.
 enum class ErrorType { kBadData, kExecution, kTimeout, kCanceled, kInternal, kNotFound };
 
-// Messages that accompany the data. They are sorted and deduplicated on output.
+// Messages that accompany the data. Warnings and infos are sorted and deduplicated on output.
 struct Annotations {
   std::vector<std::string> warnings;
   std::vector<std::string> infos;
+  // One message per missing peer. They precede the warnings. The response must not be cached.
+  std::vector<std::string> missing;
 };
 
 http::HttpResponse ErrorAnswer(ErrorType type, std::string_view message);

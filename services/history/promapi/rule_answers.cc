@@ -102,12 +102,15 @@ struct RuleAnswers::Known {
     int64_t newest_ns = 0;
   };
   std::map<std::string, Rule, std::less<>> rules;  // by rule ID
+  history::MissingPeers missing;
 };
 
 StatusOr<RuleAnswers::Known> RuleAnswers::Read() const {
   Known known;
   size_t jobs = 0;
-  for (const history::JobLifePtr& job : history_->Jobs()) {
+  history::JobList list = history_->ListJobs();
+  known.missing = std::move(list.missing);
+  for (const history::JobLifePtr& job : list.jobs) {
     // Ended jobs without open issues are skipped, because their rules are no longer evaluated.
     if (job->ended_ns != 0 && job->open.count == 0) continue;
     if (++jobs > options_->max_jobs) {
@@ -180,7 +183,7 @@ http::HttpResponse RuleAnswers::Alerts() const {
     }
   }
   data += "]}";
-  return DataAnswer(data);
+  return DataAnswer(data, {.missing = known->missing.Texts()});
 }
 
 http::HttpResponse RuleAnswers::Rules(const Form& form) const {
@@ -310,7 +313,7 @@ http::HttpResponse RuleAnswers::Rules(const Form& form) const {
   data += ']';
   if (!next.empty()) CatTo(data, ",\"groupNextToken\":\"", next, "\"");
   data += '}';
-  return DataAnswer(data);
+  return DataAnswer(data, {.missing = known->missing.Texts()});
 }
 
 }  // namespace pitwall::promapi

@@ -45,11 +45,17 @@ SeriesReader::SeriesReader(const history::History* history, const PromOptions& o
                            std::function<Status()> check)
     : history_(history), options_(options), check_(std::move(check)), left_(options.limits) {}
 
+std::vector<JobLifePtr> SeriesReader::ListJobs() {
+  history::JobList list = history_->ListJobs();
+  missing_.Add(list.missing);
+  return std::move(list.jobs);
+}
+
 StatusOr<ReadSamples> SeriesReader::Samples(const Selector& selector, int64_t from, int64_t to) {
   ReadSamples out;
   const JobSelector wanted(selector);
   size_t jobs = 0;
-  for (const JobLifePtr& job : history_->Jobs()) {
+  for (const JobLifePtr& job : ListJobs()) {
     if (!wanted.Takes(job->id) || !Overlaps(*job, from + 1, to)) continue;
     if (++jobs > options_.max_jobs) return TooManyJobs(options_.max_jobs);
     RETURN_IF_ERROR(check_());
@@ -82,7 +88,7 @@ StatusOr<std::vector<Labels>> SeriesReader::Series(std::span<const Selector> sel
   for (const Selector& selector : selectors) wanted.emplace_back(selector);
   std::vector<Labels> out;
   size_t jobs = 0;
-  for (const JobLifePtr& job : history_->Jobs()) {
+  for (const JobLifePtr& job : ListJobs()) {
     if (!Overlaps(*job, from, to)) continue;
     history::SeriesQuery query;
     for (const JobSelector& selector : wanted) {
@@ -106,9 +112,9 @@ StatusOr<std::vector<Labels>> SeriesReader::Series(std::span<const Selector> sel
   return out;
 }
 
-StatusOr<std::vector<std::string>> SeriesReader::Jobs(int64_t from, int64_t to) const {
+StatusOr<std::vector<std::string>> SeriesReader::Jobs(int64_t from, int64_t to) {
   std::vector<std::string> out;
-  for (const JobLifePtr& job : history_->Jobs()) {
+  for (const JobLifePtr& job : ListJobs()) {
     if (!Overlaps(*job, from, to)) continue;
     if (out.size() == options_.max_jobs) return TooManyJobs(options_.max_jobs);
     out.push_back(job->id);

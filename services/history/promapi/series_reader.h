@@ -33,16 +33,22 @@ class SeriesReader {
   StatusOr<std::vector<Labels>> Series(std::span<const Selector> selectors, int64_t from,
                                        int64_t to);
   // Returns the sorted IDs of jobs with samples in [from, to].
-  StatusOr<std::vector<std::string>> Jobs(int64_t from, int64_t to) const;
+  StatusOr<std::vector<std::string>> Jobs(int64_t from, int64_t to);
 
   size_t samples_read() const { return samples_read_; }
+  // Returns the peers whose jobs could not be read.
+  const history::MissingPeers& missing() const { return missing_; }
 
  private:
+  // Lists the jobs and records the missing peers.
+  std::vector<history::JobLifePtr> ListJobs();
+
   const history::History* const history_;
   const PromOptions& options_;
   const std::function<Status()> check_;
   history::ReadLimits left_;
   size_t samples_read_ = 0;
+  history::MissingPeers missing_;
 };
 
 }  // namespace pitwall::promapi

@@ -52,13 +52,13 @@ Status ForEachRecord(const HistoryStore& store, std::string_view id, EventTopic 
 
 }  // namespace
 
-std::vector<JobLifePtr> SegmentQuery::Jobs() const {
-  std::vector<JobLifePtr> out;
+JobList SegmentQuery::ListJobs() const {
+  JobList out;
   for (const StoredJobPtr& job : store_->All()) {
     MutexLock lock(&job->mutex());
-    out.push_back(job->SharedLife());
+    out.jobs.push_back(job->SharedLife());
   }
-  std::sort(out.begin(), out.end(), [](const JobLifePtr& a, const JobLifePtr& b) {
+  std::sort(out.jobs.begin(), out.jobs.end(), [](const JobLifePtr& a, const JobLifePtr& b) {
     return std::tie(b->last_ns, a->id) < std::tie(a->last_ns, b->id);
   });
   return out;

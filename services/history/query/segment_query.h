@@ -19,7 +19,7 @@ class SegmentQuery final : public History {
  public:
   explicit SegmentQuery(const HistoryStore* store) : store_(store) {}
 
-  std::vector<JobLifePtr> Jobs() const override;
+  JobList ListJobs() const override;
   StatusOr<JobLifePtr> FindJob(std::string_view job) const override;
   StatusOr<std::vector<SeriesInfo>> Series(const SeriesQuery& query) const override;
   StatusOr<std::vector<SampleColumn>> Samples(const SampleQuery& query) const override;

@@ -74,14 +74,14 @@ class VectorHistory : public History {
     while (changes_.size() > kept_changes_) changes_.pop_front();
   }
 
-  std::vector<JobLifePtr> Jobs() const override {
+  JobList ListJobs() const override {
     const MutexLock lock(&mutex_);
-    std::vector<JobLifePtr> out;
+    JobList out;
     for (const auto& [id, job] : jobs_)
-      out.push_back(std::make_shared<const JobOverview>(job.life));
-    std::stable_sort(out.begin(), out.end(), [](const JobLifePtr& a, const JobLifePtr& b) {
-      return a->last_ns > b->last_ns;
-    });
+      out.jobs.push_back(std::make_shared<const JobOverview>(job.life));
+    std::stable_sort(
+        out.jobs.begin(), out.jobs.end(),
+        [](const JobLifePtr& a, const JobLifePtr& b) { return a->last_ns > b->last_ns; });
     return out;
   }
 

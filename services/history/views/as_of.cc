@@ -113,12 +113,13 @@ StatusOr<JobLifePtr> HistoryAsOf::LifeOf(const JobOverview& now) const {
   return JobLifePtr(std::move(life));
 }
 
-std::vector<JobLifePtr> HistoryAsOf::Jobs() const {
-  std::vector<JobLifePtr> out;
-  for (const JobLifePtr& job : history_.Jobs()) {
-    if (StatusOr<JobLifePtr> life = LifeOf(*job); life.ok()) out.push_back(*std::move(life));
+JobList HistoryAsOf::ListJobs() const {
+  JobList now = history_.ListJobs();
+  JobList out{{}, std::move(now.missing)};
+  for (const JobLifePtr& job : now.jobs) {
+    if (StatusOr<JobLifePtr> life = LifeOf(*job); life.ok()) out.jobs.push_back(*std::move(life));
   }
-  std::stable_sort(out.begin(), out.end(), [](const JobLifePtr& a, const JobLifePtr& b) {
+  std::stable_sort(out.jobs.begin(), out.jobs.end(), [](const JobLifePtr& a, const JobLifePtr& b) {
     return a->last_ns > b->last_ns;
   });
   return out;

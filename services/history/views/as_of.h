@@ -20,7 +20,7 @@ class HistoryAsOf final : public History {
  public:
   HistoryAsOf(const History* history, int64_t at_ns) : history_(*history), at_ns_(at_ns) {}
 
-  std::vector<JobLifePtr> Jobs() const override;
+  JobList ListJobs() const override;
   StatusOr<JobLifePtr> FindJob(std::string_view job) const override;
   StatusOr<std::vector<SeriesInfo>> Series(const SeriesQuery& query) const override;
   StatusOr<std::vector<SampleColumn>> Samples(const SampleQuery& query) const override;

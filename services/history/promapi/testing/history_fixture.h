@@ -46,10 +46,10 @@ class HistoryForTest final : public history::History {
   // Returns the number of samples returned to readers.
   size_t samples_given() const { return given_; }
 
-  std::vector<history::JobLifePtr> Jobs() const override {
-    std::vector<history::JobLifePtr> out;
+  history::JobList ListJobs() const override {
+    history::JobList out;
     for (const auto& [id, life] : jobs_)
-      out.push_back(std::make_shared<const history::JobOverview>(life));
+      out.jobs.push_back(std::make_shared<const history::JobOverview>(life));
     return out;
   }
   StatusOr<history::JobLifePtr> FindJob(std::string_view job) const override {
