@@ -36,16 +36,4 @@ Schema RestoreSchema(BinaryReader& in) {
   return schema;
 }
 
-void SkipSchema(BinaryReader& in) {
-  in.U64();
-  in.U64();
-  for (size_t series = in.Count(2); series > 0 && in.ok(); --series) {
-    in.U8();
-    for (size_t labels = in.Count(2); labels > 0 && in.ok(); --labels) {
-      in.StrView();
-      in.StrView();
-    }
-  }
-}
-
 }  // namespace pitwall::codec

@@ -10,7 +10,5 @@ namespace pitwall::codec {
 void SaveSchema(const Schema& schema, BinaryWriter& out);
 // Restores a schema. Malformed bytes put `in` into its error state.
 Schema RestoreSchema(BinaryReader& in);
-// Skips a schema without decoding it.
-void SkipSchema(BinaryReader& in);
 
 }  // namespace pitwall::codec

@@ -134,33 +134,6 @@ Status DecodeGroup(BinaryReader* in, const TableEntry& entry, size_t columns, ui
   return OkStatus();
 }
 
-// Decodes a group in footer versions 1 to 3.
-Status DecodeFormerGroup(BinaryReader* in, const std::vector<ColumnType>& columns, uint64_t end,
-                         uint64_t* at, RowGroup* group) {
-  const uint64_t rows = in->U64();
-  RETURN_IF_ERROR(CheckRows(rows));
-  group->rows = static_cast<uint32_t>(rows);
-  group->first_ns = in->I64();
-  group->last_ns = in->I64();
-  group->pages.reserve(columns.size());
-  for (const ColumnType type : columns) {
-    Page page;
-    page.offset = *at + static_cast<uint64_t>(in->I64());
-    const uint64_t bytes = in->U64();
-    page.crc = static_cast<uint32_t>(in->U64());
-    RETURN_IF_ERROR(CheckPage(page.offset, bytes, end));
-    page.bytes = static_cast<uint32_t>(bytes);
-    *at = page.offset + bytes;
-    group->pages.push_back(page);
-    if (type != ColumnType::kValue) continue;
-    const uint64_t count = in->U64();
-    if (count > rows)
-      return DataLoss(Cat("segment: a page has ", count, " values for ", rows, " rows"));
-    if (count > 0) in->Raw(4 * sizeof(double));  // minimum, maximum, sum, last
-  }
-  return OkStatus();
-}
-
 }  // namespace
 
 std::string EncodeFooter(const std::vector<Table>& tables) {
@@ -182,9 +155,9 @@ std::string EncodeFooter(const std::vector<Table>& tables) {
   return out.Take();
 }
 
-StatusOr<std::unique_ptr<const Footer>> Footer::Read(std::string bytes, int version, uint64_t end) {
+StatusOr<std::unique_ptr<const Footer>> Footer::Read(std::string bytes, uint64_t end) {
   std::unique_ptr<Footer> out(new Footer(std::move(bytes), end));
-  RETURN_IF_ERROR(version < kSegmentVersion ? out->DecodeFormer() : out->ReadIndex());
+  RETURN_IF_ERROR(out->ReadIndex());
   return std::unique_ptr<const Footer>(std::move(out));
 }
 
@@ -208,7 +181,6 @@ Status Footer::ReadIndex() {
 }
 
 StatusOr<TablePtr> Footer::Decode(size_t number) const {
-  if (!former_.empty()) return TablePtr(TablePtr(), &former_[number]);
   const TableEntry& entry = entries_[number];
   auto table = std::make_shared<Table>();
   table->kind = entry.kind;
@@ -225,44 +197,6 @@ StatusOr<TablePtr> Footer::Decode(size_t number) const {
   }
   RETURN_IF_ERROR(in.Finish(Cat("segment: table ", number)));
   return TablePtr(std::move(table));
-}
-
-Status Footer::DecodeFormer() {
-  BinaryReader in(bytes_);
-  uint64_t at = kHeadBytes;
-  const size_t count = in.Count(4);
-  for (size_t t = 0; t < count && in.ok(); ++t) {
-    Table table;
-    RETURN_IF_ERROR(ReadKind(&in, &table.kind));
-    table.key = in.Str();
-    table.columns.resize(in.Count());
-    for (ColumnType& type : table.columns) RETURN_IF_ERROR(ReadType(&in, &type));
-    RETURN_IF_ERROR(CheckColumns(table));
-    const size_t groups = in.Count(3);
-    for (size_t g = 0; g < groups && in.ok(); ++g)
-      RETURN_IF_ERROR(
-          DecodeFormerGroup(&in, table.columns, end_, &at, &table.groups.emplace_back()));
-    former_.push_back(std::move(table));
-  }
-  RETURN_IF_ERROR(in.Finish("segment: footer"));
-  bytes_ = {};
-  for (const Table& table : former_) {
-    const Times times = TimesOf(table);
-    entries_.push_back(
-        {table.kind, table.key, table.groups.size(), times.first_ns, times.last_ns, {}});
-  }
-  return OkStatus();
-}
-
-size_t Footer::memory_bytes() const {
-  size_t bytes = sizeof(*this) + bytes_.capacity() + entries_.capacity() * sizeof(TableEntry) +
-                 former_.capacity() * sizeof(Table);
-  for (const Table& table : former_) {
-    bytes += table.key.capacity() + table.columns.capacity() * sizeof(ColumnType) +
-             table.groups.capacity() * sizeof(RowGroup);
-    for (const RowGroup& group : table.groups) bytes += group.pages.capacity() * sizeof(Page);
-  }
-  return bytes;
 }
 
 }  // namespace pitwall::store

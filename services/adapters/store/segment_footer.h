@@ -7,15 +7,14 @@
 // contiguous. The footer contains the CRC-32C of each page, and the trailer contains the CRC-32C of
 // the footer, so any flipped bit is detected when it is read.
 //
-// Footer of version 4, with the number encodings of services/base/binary.h:
+// Footer, with the number encodings of services/base/binary.h:
 //   U64 tables, then for each: U8 kind | Str key | U64 groups | with groups: I64 minimum time minus
 //   that of the previous table, I64 maximum time minus the minimum | Str body
 //   body: U64 runs of columns, each U8 type, U64 columns | with groups: U64 offset of the first
 //   page, then for each group: U64 rows | I64 minimum and I64 maximum time minus those of the table
 //   | I64 offset minus the end of the previous group | U64 bytes of each page | Str CRCs, 4 bytes
 //   per page
-// The body of a table is decoded on first access. Versions 1 to 3 have no bodies, but they have an
-// unused summary for each page of values. They are decoded completely.
+// The body of a table is decoded on each access.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +28,7 @@
 
 namespace pitwall::store {
 
-// Format versions. Each version adds block, column, or footer formats. All versions are readable.
+// The only version that is written and read.
 inline constexpr int kSegmentVersion = 4;
 inline constexpr std::string_view kSegmentMagic = "PWHS";
 inline constexpr std::string_view kSegmentHead("PWHS\x04\0\0\0", 8);
@@ -84,29 +83,28 @@ std::string EncodeFooter(const std::vector<Table>& tables);
 // Tables of one segment. Immutable and therefore thread-safe.
 class Footer {
  public:
-  // Decodes an uncompressed footer of the given version. The footer starts at `end` in the file.
-  // Returns DataLoss if the footer is malformed.
-  static StatusOr<std::unique_ptr<const Footer>> Read(std::string bytes, int version, uint64_t end);
+  // Decodes the index of an uncompressed footer, which starts at `end` in the file. Returns
+  // DataLoss if the footer is malformed.
+  static StatusOr<std::unique_ptr<const Footer>> Read(std::string bytes, uint64_t end);
   Footer(const Footer&) = delete;  // entries point into these bytes
   Footer& operator=(const Footer&) = delete;
 
   const std::vector<TableEntry>& entries() const { return entries_; }
-  // Returns the table with this index. Version 4 decodes the table on each call; for earlier
-  // versions, the result points to data in this object. Returns DataLoss if the table is malformed
-  // or has a page beyond the start of the footer.
+  // Decodes the table with this index. Returns DataLoss if the table is malformed or has a page
+  // beyond the start of the footer.
   StatusOr<TablePtr> Decode(size_t number) const;
   // Approximate memory use in bytes.
-  size_t memory_bytes() const;
+  size_t memory_bytes() const {
+    return sizeof(*this) + bytes_.capacity() + entries_.capacity() * sizeof(TableEntry);
+  }
 
  private:
   Footer(std::string bytes, uint64_t end) : bytes_(std::move(bytes)), end_(end) {}
   Status ReadIndex();
-  Status DecodeFormer();
 
-  std::string bytes_;  // for version 4
+  const std::string bytes_;
   const uint64_t end_;
   std::vector<TableEntry> entries_;
-  std::vector<Table> former_;  // all tables, for versions 1 to 3
 };
 
 }  // namespace pitwall::store

@@ -36,8 +36,12 @@ StatusOr<std::unique_ptr<SegmentReader>> SegmentReader::Open(const std::string& 
   }
   ASSIGN_OR_RETURN(const std::string head, read(0, kHeadBytes));
   const uint64_t version = Little(head.data() + kSegmentMagic.size(), 4);
-  if (!StartsWith(head, kSegmentMagic) || version < 1 || version > kSegmentVersion)
-    return DataLoss(Cat(path, ": not a segment of a supported version"));
+  if (!StartsWith(head, kSegmentMagic)) return DataLoss(Cat(path, ": not a segment"));
+  if (version != kSegmentVersion) {
+    return absl::UnimplementedError(Cat(path, ": segment format ", version,
+                                        " is not supported; this version of Pitwall reads format ",
+                                        kSegmentVersion));
+  }
   const uint64_t trailer_at = static_cast<uint64_t>(size) - kTrailerBytes;
   ASSIGN_OR_RETURN(const std::string trailer, read(trailer_at, kTrailerBytes));
   const uint64_t at = Little(trailer.data(), 8);
@@ -50,10 +54,10 @@ StatusOr<std::unique_ptr<SegmentReader>> SegmentReader::Open(const std::string& 
   ASSIGN_OR_RETURN(const std::string packed, read(at, bytes));
   if (Crc32c(packed) != crc) return DataLoss(Cat(path, ": the footer is damaged (CRC mismatch)"));
   ASSIGN_OR_RETURN(std::string footer, blocks::Unpack(packed, kMaxFooterBytes, path + ": footer"));
-  auto read_footer = Footer::Read(std::move(footer), static_cast<int>(version), at);
+  auto read_footer = Footer::Read(std::move(footer), at);
   if (!read_footer.ok()) return Annotate(read_footer.status(), path);
   return std::unique_ptr<SegmentReader>(
-      new SegmentReader(std::move(file), *std::move(read_footer), static_cast<int>(version), crc));
+      new SegmentReader(std::move(file), *std::move(read_footer), crc));
 }
 
 StatusOr<TablePtr> SegmentReader::TableAt(size_t number) const {

@@ -17,11 +17,10 @@ namespace pitwall::store {
 
 class SegmentReader {
  public:
-  // Opens a segment. DataLoss errors contain the path and describe the damage. Returns NotFound if
-  // the file does not exist.
+  // Opens a segment. Returns NotFound if the file does not exist, Unimplemented if it has another
+  // format version, and DataLoss if it is damaged. The errors contain the path.
   static StatusOr<std::unique_ptr<SegmentReader>> Open(const std::string& path);
 
-  int version() const { return version_; }
   // Returns the metadata of the tables without decoding them.
   const std::vector<TableEntry>& entries() const { return footer_->entries(); }
   // Returns the table with this index, valid for the lifetime of the reader. Returns DataLoss if
@@ -53,14 +52,13 @@ class SegmentReader {
 
  private:
   SegmentReader(std::shared_ptr<files::File> file, std::unique_ptr<const Footer> footer,
-                int version, uint32_t crc)
-      : file_(std::move(file)), footer_(std::move(footer)), version_(version), footer_crc_(crc) {}
+                uint32_t crc)
+      : file_(std::move(file)), footer_(std::move(footer)), footer_crc_(crc) {}
   StatusOr<std::string> ReadPage(const RowGroup& group, size_t column) const;
   Status Rows(size_t got, const RowGroup& group, size_t column) const;
 
   const std::shared_ptr<files::File> file_;
   const std::unique_ptr<const Footer> footer_;
-  const int version_;
   const uint32_t footer_crc_;
   std::function<void(const Status&)> on_damage_;
 };

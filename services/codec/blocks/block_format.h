@@ -23,8 +23,7 @@ enum class Form : uint8_t {
   kDecimal = 3,     // integer multiples of a negative power of ten, stored as differences
   kXor = 4,         // XOR with the previous value, as in Gorilla (Pelkonen 2015)
   kPlanes = 5,      // bytes of all values grouped by significance, most significant first
-  kExpected = 6,    // as kDecimal, but as prediction errors; since version 2 of
-                    // segments
+  kExpected = 6,    // as kDecimal, but as prediction errors
 };
 
 inline constexpr uint8_t kZstdFlag = 1;

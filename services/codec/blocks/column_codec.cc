@@ -12,7 +12,7 @@ namespace {
 
 // Flags in the first byte of the body; 0 means plain.
 constexpr uint64_t kZstd = 1;
-constexpr uint64_t kExpected = 2;  // since version 2 of segments
+constexpr uint64_t kExpected = 2;  // prediction errors
 
 // Returns the largest power of 1000, up to 10^9, that divides all entries. It corresponds to the
 // unit ns, µs, ms, or s.

@@ -229,8 +229,7 @@ void ExpectSummariesOf(const std::vector<RowTable>& tables, const Segment& segme
     ASSERT_TRUE(by_series.contains(series));
     const StoredSeries& one = *by_series[series];
     EXPECT_TRUE((SeriesExtent{one.first_ns, one.last_ns, one.has_steps}) == extent);
-    EXPECT_TRUE(one.rows[1].empty());
-    EXPECT_EQ(BytesOf(one.rows[0]), BytesOf(tiers[0]));
+    EXPECT_EQ(BytesOf(one.finest), BytesOf(tiers[0]));
   }
   EXPECT_EQ(paged.rows.size(), set.all().size());
   EXPECT_EQ(paged.extents.size(), paged.rows.size());

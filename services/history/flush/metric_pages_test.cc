@@ -1,4 +1,4 @@
-// Compares metric pages against old segments of the same window.
+// Compares metric pages against the rows of their window.
 #include "services/history/segments/metric_pages.h"
 
 #include <gmock/gmock.h>
@@ -18,8 +18,7 @@
 namespace pitwall::history {
 namespace {
 
-constexpr char kFormer[] = "services/history/flush/testdata/segment-2.seg";
-constexpr char kThird[] = "services/history/flush/testdata/segment-3.seg";
+constexpr char kStored[] = "services/history/flush/testdata/segment.seg";
 
 std::string BytesOf(const RollupRow& row) {
   BinaryWriter out;
@@ -46,14 +45,14 @@ class MetricPagesTest : public ::testing::Test {
   }
   ~MetricPagesTest() override { std::filesystem::remove_all(dir_); }
 
-  // Opens the old segment and reseals its window.
+  // Opens the stored segment and reseals its window.
   void SealAgain() {
-    former_ = *WindowSegment::Open(kFormer, nullptr);
-    ASSERT_EQ(former_->facts().metrics.bytes, 0U);
-    const auto content = FlushInput::Of(nullptr, former_, &seen_);
+    stored_ = *WindowSegment::Open(kStored, nullptr);
+    const auto content = FlushInput::Of(nullptr, stored_, &seen_);
     ASSERT_TRUE(content.ok()) << content.status();
     SegmentHints hints;
-    facts_ = former_->facts();
+    facts_ = stored_->facts();
+    facts_.metrics = {};
     const Status written = WriteWindow(path_, **content, &hints, &facts_, nullptr);
     ASSERT_TRUE(written.ok()) << written;
     ASSERT_GT(facts_.metrics.bytes, 0U);
@@ -73,7 +72,7 @@ class MetricPagesTest : public ::testing::Test {
   // Returns each series' rows as bytes, keyed by labels.
   std::map<std::string, std::string> Rows(const std::vector<std::string_view>& names) const {
     std::map<uint64_t, const Schema*> schemas;
-    for (const SharedSchema& schema : former_->schemas()) schemas[schema->id] = &*schema;
+    for (const SharedSchema& schema : stored_->schemas()) schemas[schema->id] = &*schema;
     std::map<std::string, std::string> out;
     const Status read =
         VisitRollups(names, [&](const std::vector<uint64_t>& ids, const PagedRollups& of) {
@@ -89,26 +88,47 @@ class MetricPagesTest : public ::testing::Test {
     return out;
   }
 
+  // Summaries of the stored segment's rows.
+  struct Summaries {
+    std::map<std::string, std::string> rows;      // rollups as bytes, by labels
+    std::map<std::string, SeriesExtent> extents;  // by labels
+    Spreads spreads;
+  };
+  Summaries Computed() const {
+    SeriesSet set({}, SIZE_MAX);
+    std::vector<RowTable> tables;
+    EXPECT_TRUE(stored_->rows().ReadRows(&set, kAllTimes, &tables, false).ok());
+    const std::vector<RowView> views(tables.begin(), tables.end());
+    SeriesMerger merger(views, &set);
+    EXPECT_TRUE(merger.Prepare().ok());
+    Summaries out;
+    SeriesRows rows;
+    for (const uint32_t series : set.InOrder()) {
+      const Labels& labels = set.all()[series].labels;
+      merger.Read(series, &rows);
+      if (rows.times.empty()) continue;
+      SpreadOf(&out.spreads, labels)->Add(rows, INT64_MIN, INT64_MAX);
+      out.extents[labels.ToString()] = {rows.times.front(), rows.times.back(), rows.has_steps};
+      std::string& bytes = out.rows[labels.ToString()];
+      const TierRows tiers = RollUp(rows);
+      for (const RollupRow& row : tiers[kPagedTier]) bytes += BytesOf(row);
+    }
+    return out;
+  }
+
   const std::map<OriginKey, SequenceRanges> seen_;
   const std::string dir_;
   std::string path_;
-  std::shared_ptr<const WindowSegment> former_;
+  std::shared_ptr<const WindowSegment> stored_;
   SegmentMeta facts_;
 };
 
-TEST_F(MetricPagesTest, PagesMatchOldSegment) {
+TEST_F(MetricPagesTest, PagesMatchRows) {
   SealAgain();
-  SeriesSet set({}, SIZE_MAX);
-  std::vector<StoredSeries> stored;
-  ASSERT_TRUE(former_->ReadSeries(&set, &stored).ok());
-  std::map<std::string, std::string> expected;
-  for (const StoredSeries& one : stored) {
-    std::string& bytes = expected[set.all()[one.series].labels.ToString()];
-    for (const RollupRow& row : one.rows[kPagedTier]) bytes += BytesOf(row);
-  }
-  EXPECT_GT(expected.size(), 100U);
-  EXPECT_EQ(Rows({}), expected);
-  const Spreads spreads = *former_->ReadSpreads();
+  const Summaries expected = Computed();
+  EXPECT_GT(expected.rows.size(), 100U);
+  EXPECT_EQ(Rows({}), expected.rows);
+  const Spreads& spreads = expected.spreads;
   size_t read = 0;
   const Status status =
       Pages().ForEachSpread({}, [&](const Spreads::key_type& key, const Spread& spread) {
@@ -124,39 +144,15 @@ TEST_F(MetricPagesTest, PagesMatchOldSegment) {
   EXPECT_EQ(again->facts().metrics.crc, facts_.metrics.crc);
 }
 
-// Version 3 has separate pages and does not list series.
-TEST_F(MetricPagesTest, FirstPageFormatIsReadable) {
+TEST_F(MetricPagesTest, SeriesExtentsMatchRows) {
   SealAgain();
-  const auto expected = Rows({});
-  const auto segment = *WindowSegment::Open(kThird, nullptr);
-  ASSERT_GT(segment->facts().metrics.bytes, 0U);
-  facts_ = segment->facts();
-  path_ = kThird;
-  EXPECT_EQ(Rows({}), expected);
-  EXPECT_FALSE(*Pages().HasSeries());
-  SpanTotals totals;
-  EXPECT_FALSE(*Pages().AddTotals([](auto, auto, auto) { return true; }, &totals));
-  size_t spreads = 0;
-  EXPECT_TRUE(
-      Pages().ForEachSpread({}, [&](const Spreads::key_type&, const Spread&) { ++spreads; }).ok());
-  EXPECT_EQ(spreads, former_->ReadSpreads()->size());
-}
-
-TEST_F(MetricPagesTest, SeriesExtentsMatchOldSegment) {
-  SealAgain();
-  ASSERT_TRUE(*Pages().HasSeries());
-  SeriesSet set({}, SIZE_MAX);
-  std::vector<StoredSeries> stored;
-  ASSERT_TRUE(former_->ReadSeries(&set, &stored).ok());
-  std::map<std::string, SeriesExtent> expected;
+  const std::map<std::string, SeriesExtent> expected = Computed().extents;
   bool some_steps = false, some_without = false;
-  for (const StoredSeries& one : stored) {
-    expected[set.all()[one.series].labels.ToString()] = {one.first_ns, one.last_ns, one.has_steps};
-    (one.has_steps ? some_steps : some_without) = true;
-  }
+  for (const auto& [labels, extent] : expected)
+    (extent.has_steps ? some_steps : some_without) = true;
   EXPECT_TRUE(some_steps && some_without);
   std::map<uint64_t, const Schema*> schemas;
-  for (const SharedSchema& schema : former_->schemas()) schemas[schema->id] = &*schema;
+  for (const SharedSchema& schema : stored_->schemas()) schemas[schema->id] = &*schema;
   std::map<std::string, SeriesExtent> extents;
   const Status read =
       Pages().ForEachSeries([&](uint64_t schema, std::span<const SeriesRun> runs) -> Status {

@@ -13,6 +13,8 @@ namespace pitwall::history {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
@@ -168,6 +170,34 @@ TEST_F(IngestRecoveryTest, UnknownDamagedSegment_MovesToQuarantine) {
   EXPECT_EQ(keep_->counters().adopted, 2U);
   EXPECT_EQ(keep_->counters().quarantined, 1U);
   EXPECT_THAT(FilesIn("quarantine"), SizeIs(1));
+  EXPECT_EQ(*Samples(), 2U);
+}
+
+// The history starts without the window of such a segment, whether the catalog lists it or not.
+TEST_F(IngestRecoveryTest, SegmentOfFormerFormat_IsReportedAndOthersAreServed) {
+  Keep3Windows();
+  const fs::path former = FilesIn("segments")[1];
+  {
+    std::fstream file(former, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(static_cast<std::streamoff>(store::kSegmentMagic.size()));
+    file.put(3);
+  }
+  OpenWithoutLog();
+  const Status status = Samples().status();
+  EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+  EXPECT_THAT(std::string(ToStd(status.message())),
+              AllOf(HasSubstr(former.string()), HasSubstr("segment format 3 is not supported"),
+                    HasSubstr("rebuilds the history from the log")));
+  EXPECT_TRUE(absl::IsDataLoss(keep_->Health())) << keep_->Health();
+  SampleQuery query;
+  query.job = "job-1";
+  query.range = {kBegin, kBegin + kWindow};
+  EXPECT_THAT(*history().Samples(query), SizeIs(1));
+  Close();
+  RemoveCatalogue();
+  OpenWithoutLog();
+  EXPECT_EQ(keep_->counters().adopted, 2U);
+  EXPECT_EQ(keep_->counters().quarantined, 1U);
   EXPECT_EQ(*Samples(), 2U);
 }
 

@@ -81,10 +81,10 @@ Status WalkRollups(const HistoryStore& store, const SeriesQuery& query, const Ti
   };
   const auto opened = [&](WindowView* view) -> Status {
     RETURN_IF_ERROR(OpenWindow(store, view));
-    if (view->rows_are_gone() || (view->only_sealed() && tier > 0)) {
+    if (view->rows_are_gone()) {
       std::vector<StoredSeries> stored;
       RETURN_IF_ERROR(view->segment->ReadSeries(set, &stored));
-      for (const StoredSeries& s : stored) parts.Add(s.series, std::span(s.rows[tier]));
+      for (const StoredSeries& s : stored) parts.Add(s.series, std::span(s.finest));
       return parts.Visit();
     }
     MergedWindow window(view, set);

@@ -67,29 +67,20 @@ StatusOr<std::vector<SeriesInfo>> SegmentQuery::Series(const SeriesQuery& query)
     info.has_steps |= steps;
   };
   PagedSeries pages(store_, &query, &set);
-  // Metric pages suffice for a window that is read as a whole, except in older segments.
-  const auto from_pages = [&](const WindowView& view) -> StatusOr<bool> {
-    if (!view.only_pages() || !view.head.empty() ||
-        !(view.Within(query.range) || view.rows_are_gone()))
-      return false;
-    return PagesOf(*store_, *view.sealed).HasSeries();
+  // Metric pages suffice for a window that is read as a whole.
+  const auto from_pages = [&](const WindowView& view) {
+    return view.only_pages() && view.head.empty() &&
+           (view.Within(query.range) || view.rows_are_gone());
   };
   const Status walked = ForEachClosed(
       *job, query.range, &set, [&] { found.clear(); },
       [&](WindowView* view) -> Status {
-        ASSIGN_OR_RETURN(const bool paged, from_pages(*view));
-        if (paged) {
+        if (from_pages(*view)) {
           return pages.ReadExtents(*view->sealed, [&](uint32_t series, const SeriesExtent& extent) {
             note(series, extent.first_ns, extent.last_ns, extent.has_steps);
           });
         }
         RETURN_IF_ERROR(OpenWindow(*store_, view));
-        if (view->only_sealed() && (view->Within(query.range) || view->rows_are_gone())) {
-          std::vector<StoredSeries> stored;
-          RETURN_IF_ERROR(view->segment->ReadSeries(&set, &stored));
-          for (const StoredSeries& s : stored) note(s.series, s.first_ns, s.last_ns, s.has_steps);
-          return OkStatus();
-        }
         MergedWindow window(view, &set);
         RETURN_IF_ERROR(window.Prepare(query.range));
         SeriesRows rows;
@@ -170,15 +161,10 @@ StatusOr<std::vector<QuantileRow>> SegmentQuery::Quantiles(
   const Status walked4 = ForEachClosed(
       *job, query.range, &set, [&] { total.clear(); },
       [&](WindowView* view) -> Status {
-        const bool stored = view->rows_are_gone() || (by_metric && view->Within(query.range));
-        if (stored && view->only_pages())
+        if (view->only_pages() &&
+            (view->rows_are_gone() || (by_metric && view->Within(query.range))))
           return PagesOf(*store_, *view->sealed).ForEachSpread(names, merge);
         RETURN_IF_ERROR(OpenWindow(*store_, view));
-        if (stored && (view->only_sealed() || view->rows_are_gone())) {
-          ASSIGN_OR_RETURN(const Spreads spreads, view->segment->ReadSpreads());
-          for (const auto& [key, spread] : spreads) merge(key, spread);
-          return OkStatus();
-        }
         MergedWindow window(view, &set);
         RETURN_IF_ERROR(window.Prepare(query.range));
         std::vector<uint32_t> order = window.merger().series();

@@ -7,6 +7,7 @@
 #include "services/base/cancellation.h"
 #include "services/base/text/strings.h"
 #include "services/base/time.h"
+#include "services/history/query/paged_series.h"
 #include "services/history/query/segment_query.h"
 #include "services/history/query/window_view.h"
 #include "services/history/segments/metric_pages.h"
@@ -198,22 +199,13 @@ StatusOr<std::vector<OperatorTotal>> SegmentQuery::Operators(const SpanQuery& qu
     return OneOf(query.ranks, rank) && OneOf(query.kinds, kind) &&
            (query.name.empty() || name == query.name);
   };
-  // Adds the window's totals from its pages or from an older segment. Returns false if every span
-  // must be read.
+  // Adds the window's totals from its pages. Returns false if every span must be read.
   const auto add_totals = [&](const SegmentMeta& facts) -> StatusOr<bool> {
-    if (!ByTotals(query) || facts.least_start_ns < query.range.from_ns ||
+    if (!ByTotals(query) || facts.metrics.bytes == 0 ||
+        facts.least_start_ns < query.range.from_ns ||
         facts.window_ns + kWindowNs > query.range.to_ns)
       return false;
-    if (facts.metrics.bytes > 0) {
-      const MetricPages pages(store_->segments().PathOf(facts), facts, &store_->segments().cache());
-      ASSIGN_OR_RETURN(const bool has_totals, pages.AddTotals(wanted, &totals));
-      if (has_totals) return true;
-    }
-    ASSIGN_OR_RETURN(const auto segment, store_->segments().Open(facts));
-    return segment->ReadTotals([&](const Origin& origin, const OperatorTotal& total) {
-      if (wanted(origin.rank, total.kind, total.name))
-        Merge(total, totals.At(origin.rank, total.kind, total.name));
-    });
+    return PagesOf(*store_, facts).AddTotals(wanted, &totals);
   };
   const Status walked2 = WalkSpans(
       *store_, query, [&] { totals.Clear(); }, take,

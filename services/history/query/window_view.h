@@ -24,8 +24,6 @@ struct WindowView {
   bool Within(const TimeRange& range) const {
     return range.from_ns <= start_ns && start_ns + kWindowNs <= range.to_ns;
   }
-  // Returns whether the rollups and spreads in the segment are complete.
-  bool only_sealed() const { return segment != nullptr && tables.empty(); }
   // Returns whether only summaries remain.
   bool rows_are_gone() const { return sealed.has_value() && !sealed->has_rows; }
   // Returns whether the metric pages are complete or are the only data that remains. Valid before

@@ -26,14 +26,11 @@ StatusOr<std::shared_ptr<const MetricPages::Directory>> MetricPages::ReadDirecto
   }
   ASSIGN_OR_RETURN(const std::string text, ReadText(path_, facts_.metrics, kWhat));
   auto directory = std::make_shared<Directory>();
-  directory->first_form = text.empty() || static_cast<uint8_t>(text[0]) <= kSpreads;
   BinaryReader in(text);
-  if (!directory->first_form) {
-    if (in.U8() != kForm) in.Fail();
-    directory->totals = in.Bool();
-    directory->schemas.resize(in.Count());
-    for (uint64_t& schema : directory->schemas) schema = in.U64();
-  }
+  if (in.U8() != kForm) in.Fail();
+  directory->totals = in.Bool();
+  directory->schemas.resize(in.Count());
+  for (uint64_t& schema : directory->schemas) schema = in.U64();
   while (in.ok() && !in.AtEnd()) {
     Place& place = directory->places.emplace_back();
     place.kind = static_cast<Kind>(in.U8());
@@ -41,7 +38,11 @@ StatusOr<std::shared_ptr<const MetricPages::Directory>> MetricPages::ReadDirecto
     place.last = in.Str();
     place.page = RestorePage(in);
   }
-  if (!in.ok()) return MalformedPage(path_, facts_.metrics, kWhat);
+  if (!in.ok()) {
+    // Opening the segment reports a former format, whose directory differs.
+    RETURN_IF_ERROR(SegmentTables(path_, facts_.window_ns).Open(nullptr, nullptr));
+    return MalformedPage(path_, facts_.metrics, kWhat);
+  }
   if (cache_ != nullptr) cache_->Put(key, directory, directory->bytes() + DecodedColumn::kOverhead);
   return std::shared_ptr<const Directory>(std::move(directory));
 }
@@ -101,11 +102,6 @@ Status MetricPages::ForEachSpread(
         }
         return in.ok() && in.AtEnd() ? OkStatus() : MalformedPage(path_, page, kWhat);
       });
-}
-
-StatusOr<bool> MetricPages::HasSeries() const {
-  ASSIGN_OR_RETURN(const std::shared_ptr<const Directory> directory, ReadDirectory());
-  return !directory->first_form;
 }
 
 Status MetricPages::ForEachSeries(

@@ -3,9 +3,7 @@
 //
 // The table "metrics" has one row and one group per page. A page contains consecutive metrics, up
 // to a target size. Pages of rollups come first, then spreads, extents by schema, and totals, and
-// finally a directory of all pages. The directory starts with its format. The first format starts
-// with the kind of its first page instead. It has only rollups and spreads, and its rollups
-// reference schemas by ID instead of by a number in the directory.
+// finally a directory of all pages.
 #pragma once
 
 #include <cstdint>
@@ -100,8 +98,6 @@ class MetricPages {
   Status ForEachSpread(
       const std::vector<std::string_view>& names,
       const std::function<void(const Spreads::key_type&, const Spread&)>& take) const;
-  // Returns true if the pages list series. Pages of older windows do not.
-  StatusOr<bool> HasSeries() const;
   // Visits each schema once, with ascending runs of its columns. A series that occurs in several
   // schemas is listed under the first of these schemas.
   Status ForEachSeries(
@@ -114,14 +110,13 @@ class MetricPages {
  private:
   // The numbers are stored in files and must not be reused.
   enum Kind : uint8_t { kRollups = 0, kSpreads = 1, kSeries = 2, kTotals = 3 };
-  static constexpr uint8_t kForm = 16;  // marks a directory; differs from all page kinds
+  static constexpr uint8_t kForm = 16;  // first byte of a directory; differs from all page kinds
   struct Place {
     Kind kind;
     std::string first, last;  // first and last metric
     store::Page page;
   };
   struct Directory {
-    bool first_form = false;
     bool totals = false;            // whether the pages contain totals
     std::vector<uint64_t> schemas;  // schema IDs, ascending
     std::vector<Place> places;

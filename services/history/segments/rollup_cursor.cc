@@ -10,21 +10,6 @@ namespace {
 
 constexpr std::string_view kWhat = "metric page";
 
-// Decodes the columns of the first format, which stores schema IDs. Adds new IDs to `schemas`.
-void RestoreFirstColumns(BinaryReader& in, std::vector<uint64_t>* schemas, PagedRollups* out) {
-  out->schemas.clear();
-  out->columns.clear();
-  for (size_t left = in.Count(2); left > 0 && in.ok(); --left) {
-    const uint64_t schema = in.U64();
-    const auto at = std::find(schemas->begin(), schemas->end(), schema);
-    const auto number = static_cast<uint32_t>(at - schemas->begin());
-    if (at == schemas->end()) schemas->push_back(schema);
-    const std::vector<uint32_t> columns = in.U32s();
-    out->columns.insert(out->columns.end(), columns.begin(), columns.end());
-    out->schemas.resize(out->columns.size(), number);
-  }
-}
-
 }  // namespace
 
 StatusOr<bool> RollupCursor::NextPage() {
@@ -96,13 +81,7 @@ bool RollupCursor::ReadRows(BinaryReader& in, PagedRollups* out) {
 
 Status RollupCursor::Read(PagedRollups* out) {
   BinaryReader in(content_);
-  bool whole = true;
-  if (directory_->first_form) {
-    RestoreFirstColumns(in, &own_schemas_, out);
-  } else {
-    whole = ReadColumns(in, out);
-  }
-  return whole && ReadRows(in, out) ? OkStatus() : Malformed();
+  return ReadColumns(in, out) && ReadRows(in, out) ? OkStatus() : Malformed();
 }
 
 }  // namespace pitwall::history

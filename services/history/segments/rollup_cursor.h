@@ -37,10 +37,8 @@ class RollupCursor {
   // called again.
   std::string_view metric() const { return metric_; }
   Status Read(PagedRollups* out);
-  // Returns the schema IDs. Read may add IDs.
-  const std::vector<uint64_t>& schemas() const {
-    return directory_->first_form ? own_schemas_ : directory_->schemas;
-  }
+  // Returns the schema IDs.
+  const std::vector<uint64_t>& schemas() const { return directory_->schemas; }
 
  private:
   // Opens the next page of rollups that may contain a selected name. Returns false at the end.
@@ -58,7 +56,6 @@ class RollupCursor {
   std::shared_ptr<const std::string> page_;
   BinaryReader in_{{}};
   std::string_view metric_, content_;
-  std::vector<uint64_t> own_schemas_;  // used only if the window has the first format
 };
 
 }  // namespace pitwall::history

@@ -23,8 +23,8 @@ struct SegmentMeta {
   bool has_rows = true;                // false if the raw samples were dropped
   int64_t dropped_ns = 0;              // wall time of the drop; 0 if unknown
   StepIndex steps;
-  // Location of the directory page (metric_pages.h). Its size is zero in older segments, which have
-  // no pages.
+  // Location of the directory page (metric_pages.h). Its size is zero in catalog rows of former
+  // formats, whose segments cannot be opened.
   store::Page metrics;
 
   // Saves all fields except `steps` and `metrics`, which are saved separately.

@@ -29,15 +29,13 @@ bool ParseKey(std::string_view key, std::string_view* what, size_t* origin, size
          ParseNumber(key.substr(second + 1), schema);
 }
 
-// Returns the table with this name. Older segments store spans under other names.
+// Returns the table with this name.
 std::optional<Single> SingleOf(std::string_view what) {
   if (what == "window") return Single::kHead;
   if (what == kSchemasTable) return Single::kSchemas;
-  if (what == "spread") return Single::kSpread;
-  if (what == "spans" || what == "span-rows" || what == "span-ends") return Single::kSpans;
+  if (what == "span-ends") return Single::kSpans;
   if (what == "span-metrics") return Single::kSpanMetrics;
   if (what == "span-index") return Single::kSpanIndex;
-  if (what == "span-totals") return Single::kSpanTotals;
   if (what == "beats") return Single::kBeats;
   if (what == "beat-runs") return Single::kBeatRuns;
   if (what == kStepsTable) return Single::kSteps;
@@ -62,6 +60,11 @@ Status SegmentTables::Open(const uint32_t* footer_crc,
                            std::function<void(const Status&)> on_damage) {
   auto reader = store::SegmentReader::Open(path_);
   if (absl::IsNotFound(reader.status())) return Damaged("missing");
+  if (absl::IsUnimplemented(reader.status())) {
+    return DataLoss(Cat(ToStd(reader.status().message()),
+                        "; move the history folder away, and the next start rebuilds the history "
+                        "from the log, or delete the job"));
+  }
   if (absl::IsDataLoss(reader.status())) return Damaged(ToStd(reader.status().message()));
   RETURN_IF_ERROR(reader.status());
   reader_ = *std::move(reader);
@@ -84,7 +87,6 @@ Status SegmentTables::Locate() {
       continue;
     }
     if (what == "series") series_.push_back(place);
-    if (what == "span-rows" || what == "span-ends") usual_lengths_ = true;
     if (const std::optional<Single> single = SingleOf(what); single.has_value())
       singles_[static_cast<size_t>(*single)] = number;
   }

@@ -32,21 +32,19 @@ class SegmentTables {
     kSchemas,
     kMetrics,
     kSteps,
-    kSpread,
     kBeats,
     kBeatRuns,
     kSpans,
     kSpanMetrics,
     kSpanIndex,
-    kSpanTotals,
   };
 
   // `window_ns`, the window's start, is included in error messages; 0 if unknown.
   SegmentTables(std::string path, int64_t window_ns);
 
-  // Opens the file and locates its tables. Returns DataLoss if the file is missing or damaged, or
-  // if its CRC differs from `footer_crc`, the CRC in the catalog. A null `footer_crc` is not
-  // checked.
+  // Opens the file and locates its tables. Returns DataLoss if the file is missing, is damaged, has
+  // another format version, or if its CRC differs from `footer_crc`, the CRC in the catalog. A null
+  // `footer_crc` is not checked.
   Status Open(const uint32_t* footer_crc, std::function<void(const Status&)> on_damage);
   // Sets the window's start after it was read from the file.
   void NoteWindow(int64_t window_ns) { window_ns_ = window_ns; }
@@ -59,15 +57,13 @@ class SegmentTables {
   bool Has(Single table) const { return NumberOf(table) != kNoTable; }
   // Returns the table, or nullptr if the segment does not have it.
   StatusOr<store::TablePtr> At(Single table) const;
-  // Returns whether span lengths are stored as differences from expected values.
-  bool usual_lengths() const { return usual_lengths_; }
   size_t bytes() const;  // memory used
   // Returns DataLoss with the file's path and the window's start.
   Status Damaged(std::string_view what) const;
 
  private:
   static constexpr size_t kNoTable = SIZE_MAX;
-  static constexpr size_t kSingles = static_cast<size_t>(Single::kSpanTotals) + 1;
+  static constexpr size_t kSingles = static_cast<size_t>(Single::kSpanIndex) + 1;
 
   size_t NumberOf(Single table) const { return singles_[static_cast<size_t>(table)]; }
   Status Locate();
@@ -77,7 +73,6 @@ class SegmentTables {
   std::unique_ptr<store::SegmentReader> reader_;
   std::vector<Place> rows_, series_;
   std::array<size_t, kSingles> singles_;  // numbers of tables, or kNoTable
-  bool usual_lengths_ = false;
 };
 
 }  // namespace pitwall::history

@@ -26,7 +26,7 @@ struct ModeSteps {
 };
 
 struct StepIndex {
-  bool known = false;  // false for older windows without step ranges
+  bool known = false;  // false in catalog rows of former formats, which have no step ranges
   std::vector<ModeSteps> modes;
 
   const ModeSteps* Find(const std::string& mode) const;

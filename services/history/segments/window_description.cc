@@ -15,7 +15,6 @@ using Single = SegmentTables::Single;
 
 // Approximate memory of an origin, including its names and sequences.
 constexpr size_t kOriginBytes = 500;
-constexpr int kSchemaPagesVersion = 4;  // first version that has separate schema pages
 
 StatusOr<std::string> ReadText(const SegmentTables& tables) {
   ASSIGN_OR_RETURN(const store::TablePtr head, tables.At(Single::kHead));
@@ -70,8 +69,6 @@ class SchemaReader {
 
   // Reads a schema from the current page. The page is loaded on first use.
   StatusOr<SharedSchema> ReadSchema(uint64_t id, const SchemaPool::Saved& saved, size_t from);
-  // Reads a schema of an older version. If the pool contains the schema, the pool's copy is used.
-  SharedSchema ReadFormerSchema(BinaryReader& in) const;
 
   const SegmentTables& tables_;
   const std::string_view job_;
@@ -102,11 +99,6 @@ StatusOr<SharedSchema> SchemaReader::ReadSchema(uint64_t id, const SchemaPool::S
 }
 
 Status SchemaReader::Read(BinaryReader& in, std::vector<SharedSchema>* out) {
-  if (tables_.reader().version() < kSchemaPagesVersion) {
-    for (size_t left = in.Count(3); left > 0 && in.ok(); --left)
-      out->push_back(ReadFormerSchema(in));
-    return OkStatus();
-  }
   const size_t count = in.Count(4);
   out->reserve(count);
   for (size_t left = count; left > 0 && in.ok(); --left) {
@@ -128,25 +120,6 @@ Status SchemaReader::Read(BinaryReader& in, std::vector<SharedSchema>* out) {
     out->push_back(std::move(schema));
   }
   return OkStatus();
-}
-
-SharedSchema SchemaReader::ReadFormerSchema(BinaryReader& in) const {
-  if (pool_ == nullptr) return SharedSchema(codec::RestoreSchema(in));
-  BinaryReader from_id = in;
-  const uint64_t id = from_id.U64();
-  SchemaPool::Saved saved;
-  if (std::optional<SharedSchema> known = pool_->Find(job_, id, &saved); known.has_value()) {
-    BinaryReader same = in;
-    if (Crc32c(same.Raw(saved.bytes)) == saved.crc && same.ok()) {
-      in = same;
-    } else {
-      codec::SkipSchema(in);
-    }
-    return *std::move(known);
-  }
-  SharedSchema schema(codec::RestoreSchema(in));
-  if (in.ok()) pool_->Add(job_, schema);
-  return schema;
 }
 
 }  // namespace

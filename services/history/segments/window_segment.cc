@@ -49,8 +49,7 @@ Status WindowSegment::ReadSeries(SeriesSet* set, std::vector<StoredSeries>* out)
       for (const auto& [row, series] : hits) {
         StoredSeries s{series, first[row], last[row], steps[row] != 0, {}};
         BinaryReader in(blobs[row]);
-        if (facts().metrics.bytes == 0) s.rows[1] = RestoreRows(in);
-        if (!facts().has_rows) s.rows[0] = RestoreRows(in);
+        s.finest = RestoreRows(in);
         RETURN_IF_ERROR(in.Finish(path()));
         out->push_back(std::move(s));
       }
@@ -74,14 +73,8 @@ Status WindowSegment::ReadHeartbeats(std::vector<Heartbeat>* out) const {
 }
 
 Status WindowSegment::ReadHeartbeatRuns(std::vector<HeartbeatRun>* out) const {
-  if (!tables_.Has(Single::kBeatRuns)) {  // an older segment without heartbeat runs
-    std::vector<Heartbeat> beats;
-    RETURN_IF_ERROR(ReadHeartbeats(&beats));
-    for (HeartbeatRun& run : RunsOf(beats)) out->push_back(std::move(run));
-    return OkStatus();
-  }
   ASSIGN_OR_RETURN(const store::TablePtr table, tables_.At(Single::kBeatRuns));
-  for (size_t g = 0; g < table->groups.size(); ++g) {
+  for (size_t g = 0; table != nullptr && g < table->groups.size(); ++g) {
     std::array<std::vector<int64_t>, 6> ints;
     for (size_t c = 0; c < ints.size(); ++c)
       RETURN_IF_ERROR(tables_.reader().ReadInts(*table, g, c, &ints[c]));
@@ -92,25 +85,6 @@ Status WindowSegment::ReadHeartbeatRuns(std::vector<HeartbeatRun>* out) const {
     }
   }
   return OkStatus();
-}
-
-StatusOr<Spreads> WindowSegment::ReadSpreads() const {
-  Spreads out;
-  ASSIGN_OR_RETURN(const store::TablePtr table, tables_.At(Single::kSpread));
-  for (size_t g = 0; table != nullptr && g < table->groups.size(); ++g) {
-    std::array<std::vector<std::string>, 3> texts;
-    for (size_t c = 0; c < texts.size(); ++c)
-      RETURN_IF_ERROR(tables_.reader().ReadTexts(*table, g, 1 + c, &texts[c]));
-    for (size_t row = 0; row < texts[0].size(); ++row) {
-      Spread spread;
-      BinaryReader in(texts[2][row]);
-      spread.sketch.Restore(in);
-      spread.sum = in.Double();
-      RETURN_IF_ERROR(in.Finish(path()));
-      out[{texts[0][row], texts[1][row]}] = std::move(spread);
-    }
-  }
-  return out;
 }
 
 }  // namespace pitwall::history

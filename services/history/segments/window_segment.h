@@ -5,9 +5,8 @@
 // "rows/<origin>/<schema>", "series/<origin>/<schema>" (first and last times and finest rollups of
 // the series that first occur in this table; only if the segment has no rows), "metrics"
 // (metric_pages.h: rollups, spreads, extents of series, totals of spans), "span-ends",
-// "span-metrics", "span-index", "beats", "beat-runs", "steps" (step_index.h). Older segments have
-// schemas in "window", "series/…" even with rows, "span-totals", "spread", and 2-minute rollups in
-// "series/…". Unknown tables are ignored.
+// "span-metrics", "span-index", "beats", "beat-runs", "steps" (step_index.h). Unknown tables are
+// ignored.
 #pragma once
 
 #include <cstdint>
@@ -37,15 +36,13 @@ struct SpanBounds {
   int64_t to_step = kMaxPosition;
 };
 
-// Series in a sealed window.
+// Series in a sealed window without rows.
 struct StoredSeries {
   uint32_t series = 0;  // index in the SeriesSet
   int64_t first_ns = 0;
   int64_t last_ns = 0;
   bool has_steps = false;
-  // Rollups of the series. The finest tier is present only if the segment has no rows, and the next
-  // tier only if it has no `metrics`.
-  TierRows rows;
+  std::vector<RollupRow> finest;  // rollups of the finest tier
 };
 
 // State that a segment shares with other segments of its store. The state must outlive the segment.
@@ -77,18 +74,13 @@ class WindowSegment {
   size_t bytes() const { return bytes_; }
 
   const RowTables& rows() const { return rows_; }
-  // Reads series. Only for segments that have no rows or do not list series in `metrics`.
+  // Reads the finest rollups. Only segments without rows have them.
   Status ReadSeries(SeriesSet* set, std::vector<StoredSeries>* out) const;
   // Reads all spans within the bounds. The result may include other spans.
   Status ReadSpans(const SpanBounds& bounds, SpanList* out, bool keep = true) const;
-  // Reads totals of all spans by origin, kind, and name. Returns false if the segment has no
-  // totals.
-  StatusOr<bool> ReadTotals(const std::function<void(const Origin&, OperatorTotal)>& take) const;
   Status ReadHeartbeats(std::vector<Heartbeat>* out) const;
   // Reads the heartbeats in the form of runs, which take a few rows instead of thousands.
   Status ReadHeartbeatRuns(std::vector<HeartbeatRun>* out) const;
-  // Reads spreads. Only for segments without `metrics`.
-  StatusOr<Spreads> ReadSpreads() const;
   Status CheckAll() const { return tables_.reader().CheckAll(); }
 
  private:

@@ -8,10 +8,6 @@
 // start. If no such time exists, it is stored as the distance from the usual length of earlier
 // spans with that name. "span-index" has a row for each group of spans. Queries use it to skip most
 // groups. Equal spans are totaled in the metric pages (span_totals.h).
-//
-// Version 3 has a table "span-totals" by origin instead. Version 2 has a table "span-rows" whose
-// lengths are all differences from usual lengths. Version 1 has a table "spans" with plain lengths,
-// and its oldest form has plain starts.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -31,7 +27,7 @@ using Single = SegmentTables::Single;
 using enum store::ColumnType;
 
 constexpr int64_t kSliceNs = 10 * kNanosPerSecond;
-constexpr size_t kOldColumns = 8;  // column count in segments whose spans are sorted only by start
+constexpr size_t kNumbers = 7;  // integer columns of a span, before its name and mode
 
 // Expected span lengths by name within a group, across all ranks.
 class UsualLengths {
@@ -325,47 +321,38 @@ StatusOr<std::vector<bool>> GroupsOf(const SegmentTables& tables, const SpanBoun
 Status WindowSegment::ReadSpans(const SpanBounds& bounds, SpanList* out, bool keep) const {
   ASSIGN_OR_RETURN(const store::TablePtr spans, tables_.At(Single::kSpans));
   if (spans == nullptr) return OkStatus();
-  const size_t columns = spans->columns.size();
-  if (columns != kOldColumns && columns != kOldColumns + 1)
-    return tables_.Damaged("malformed span table");
-  const size_t texts_at = columns - 2;
+  if (spans->columns.size() != kNumbers + 2) return tables_.Damaged("malformed span table");
   ASSIGN_OR_RETURN(const std::vector<bool> groups, GroupsOf(tables_, bounds, spans->groups.size()));
   constexpr uint32_t kUnknown = UINT32_MAX;
   std::vector<uint32_t> origins(window_.origins().size(),
                                 kUnknown);  // number of each origin in `out`
   SpanEnds ends(&tables_, &window_, &rows_, keep);
   RETURN_IF_ERROR(ends.Prepare());
-  const bool usual_lengths = tables_.usual_lengths();
   for (size_t g = 0; g < spans->groups.size(); ++g) {
     if (!groups[g]) continue;
-    std::array<std::vector<int64_t>, 7> ints;
+    std::array<std::vector<int64_t>, kNumbers> ints;
     std::array<std::vector<std::string>, 2> distinct;
     std::array<std::vector<int64_t>, 2> texts;
     std::array<std::vector<uint32_t>, 2> numbers;  // numbers of the strings in `out`
-    // The oldest layout stores starts instead of slices and gaps.
-    const size_t skipped = columns == kOldColumns ? 1 : 0;
-    for (size_t c = 0; c < texts_at; ++c)
-      RETURN_IF_ERROR(tables_.reader().ReadInts(*spans, g, c, &ints[c == 0 ? 0 : c + skipped]));
+    for (size_t c = 0; c < kNumbers; ++c)
+      RETURN_IF_ERROR(tables_.reader().ReadInts(*spans, g, c, &ints[c]));
     for (size_t c = 0; c < texts.size(); ++c) {
-      RETURN_IF_ERROR(tables_.reader().ReadTexts(*spans, g, texts_at + c, &distinct[c], &texts[c]));
+      RETURN_IF_ERROR(tables_.reader().ReadTexts(*spans, g, kNumbers + c, &distinct[c], &texts[c]));
       for (const std::string& text : distinct[c]) numbers[c].push_back(out->TextOf(text));
     }
-    auto& [first, gap, length, origin, kind, step, sequence] = ints;
+    auto& [slice, gap, length, origin, kind, step, sequence] = ints;
     UsualLengths usual;
     int64_t end = 0;
-    for (size_t row = 0; row < first.size(); ++row) {
+    for (size_t row = 0; row < slice.size(); ++row) {
       const auto name = static_cast<size_t>(texts[0][row]);
-      const bool follows = row > 0 && first[row] == first[row - 1] &&
+      const bool follows = row > 0 && slice[row] == slice[row - 1] &&
                            origin[row] == origin[row - 1] && kind[row] == kind[row - 1];
-      const int64_t start = skipped != 0 ? first[row] : Plus(gap[row], follows ? end : first[row]);
+      const int64_t start = Plus(gap[row], follows ? end : slice[row]);
       ASSIGN_OR_RETURN(const OriginPtr* of, window_.OriginAt(origin[row]));
-      int64_t expected = start;
-      if (usual_lengths) {
-        expected = Plus(start, usual.Of(name));
-        RETURN_IF_ERROR(ends.After(static_cast<size_t>(origin[row]), kind[row], start, &expected));
-      }
+      int64_t expected = Plus(start, usual.Of(name));
+      RETURN_IF_ERROR(ends.After(static_cast<size_t>(origin[row]), kind[row], start, &expected));
       end = Plus(expected, length[row]);
-      if (usual_lengths) usual.Update(name, Minus(end, start));
+      usual.Update(name, Minus(end, start));
       uint32_t& number = origins[static_cast<size_t>(origin[row])];
       if (number == kUnknown) number = out->OriginOf(*of);
       out->AddRow({start, end, step[row], sequence[row], number, numbers[0][name],
@@ -374,34 +361,6 @@ Status WindowSegment::ReadSpans(const SpanBounds& bounds, SpanList* out, bool ke
     }
   }
   return OkStatus();
-}
-
-StatusOr<bool> WindowSegment::ReadTotals(
-    const std::function<void(const Origin&, OperatorTotal)>& take) const {
-  if (!tables_.Has(Single::kSpans)) return true;
-  ASSIGN_OR_RETURN(const store::TablePtr totals, tables_.At(Single::kSpanTotals));
-  if (totals == nullptr) return false;
-  for (size_t g = 0; g < totals->groups.size(); ++g) {
-    std::array<std::vector<int64_t>, 6> ints;
-    std::vector<std::string> names;
-    for (size_t c = 0; c < ints.size(); ++c)
-      RETURN_IF_ERROR(tables_.reader().ReadInts(*totals, g, 1 + c, &ints[c]));
-    RETURN_IF_ERROR(tables_.reader().ReadTexts(*totals, g, 7, &names));
-    for (size_t row = 0; row < names.size(); ++row) {
-      ASSIGN_OR_RETURN(const OriginPtr* of, window_.OriginAt(ints[0][row]));
-      const OriginPtr& origin = *of;
-      OperatorTotal total;
-      total.rank = origin->rank;
-      total.kind = static_cast<Span::Kind>(ints[1][row]);
-      total.name = std::move(names[row]);
-      total.count = static_cast<uint64_t>(ints[2][row]);
-      total.total_ns = ints[3][row];
-      total.min_ns = ints[4][row];
-      total.max_ns = ints[5][row];
-      take(*origin, std::move(total));
-    }
-  }
-  return true;
 }
 
 }  // namespace pitwall::history
