@@ -6,7 +6,7 @@
 // the series that first occur in this table; only if the segment has no rows), "metrics"
 // (metric_pages.h: rollups, spreads, extents of series, totals of spans), "span-ends",
 // "span-metrics", "span-index", "beats", "beat-runs", "steps" (step_index.h). Unknown tables are
-// ignored.
+// ignored. docs/history-format.md describes the contents of each table.
 #pragma once
 
 #include <cstdint>
