@@ -20,7 +20,7 @@ void ChangeFeed::Add(Change change) {
   change.place = ++newest_;
   bytes_ += BytesOf(change);
   changes_.push_back(std::move(change));
-  while (changes_.size() > kKept || (bytes_ > kKeptBytes && changes_.size() > 1)) DropOldest();
+  while (changes_.size() > kept_ || (bytes_ > kKeptBytes && changes_.size() > 1)) DropOldest();
 }
 
 void ChangeFeed::DropOldest() {

@@ -17,7 +17,9 @@ class ChangeFeed {
  public:
   static constexpr size_t kKept = 65'536;
   static constexpr size_t kKeptBytes = size_t{8} << 20;
-  explicit ChangeFeed(uint64_t first_place) : newest_(first_place) {}
+  // Keeps at most `kept` changes.
+  explicit ChangeFeed(uint64_t first_place, size_t kept = kKept)
+      : kept_(kept), newest_(first_place) {}
 
   void Add(Change change);
   // Invalidates all positions because changes were missed. Followers must then reread everything.
@@ -28,6 +30,7 @@ class ChangeFeed {
  private:
   void DropOldest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
+  const size_t kept_;
   mutable Mutex mutex_;
   uint64_t newest_ ABSL_GUARDED_BY(mutex_);
   std::deque<Change> changes_ ABSL_GUARDED_BY(mutex_);  // changes have consecutive positions

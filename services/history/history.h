@@ -1,16 +1,15 @@
 // Read interface to the history of all jobs, for the page, the API, the command line, and
-// Prometheus queries. services/history/query implements it over segments and a catalog.
-// services/history/testing contains a test implementation over vectors.
+// Prometheus queries. A storage implements HistoryStorage, and History adds the queries that need
+// no function of their own. services/history/query implements the storage over segments and a
+// catalog. services/history/testing contains a test implementation over vectors.
 //
 // A response covers all data ingested before the call. It depends only on the log records up to
 // that point, so it is bit-identical even after a crash and regardless of when windows were sealed.
 // Times are event times in ns since 1970; a range is [from_ns, to_ns).
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <functional>
-#include <iterator>
 #include <memory>
 #include <span>
 #include <string>
@@ -133,6 +132,9 @@ struct SpanPage {
   size_t total = 0;  // across all pages
 };
 
+// Returns rows [first, first + most).
+SpanPage PageOf(std::vector<SpanRow> all, size_t first, size_t most);
+
 struct OperatorTotal {
   int64_t rank = -1;
   Span::Kind kind = Span::Kind::kOperator;
@@ -159,17 +161,31 @@ struct Change {
   size_t record_bytes = 0;
 };
 
+// The numbers are stored in the catalog and must not be reused.
+enum class EventTopic : uint8_t { kIssues = 1, kActions = 2, kCaptures = 3, kNotification = 4 };
+
+// Records of a job from one topic. The lists of the other topics are empty.
+struct JobRecords {
+  std::vector<IssueEventPtr> events;  // issues, statuses, and job changes
+  std::vector<ActionEvent> actions;
+  std::vector<RankCapture> captures;
+  std::vector<NotificationRecord> notifications;  // each notification once
+};
+
+class ChangeFeed;
+
+// Storage of a history: the functions that read stored data. The history of one process, the
+// history of a fleet, and the history as of a time implement them.
+//
 // Thread-safe. Calls return NotFound if the job does not exist, and DataLoss if data is damaged.
 // The DataLoss message names the damaged file and the fix. Calls never return DeadlineExceeded,
 // because the limits bound the work per call.
-class History {
+class HistoryStorage {
  public:
-  virtual ~History() = default;
+  virtual ~HistoryStorage() = default;
 
   // Returns all jobs, and the peers whose jobs are missing.
   virtual JobList ListJobs() const = 0;
-  // Returns the jobs of ListJobs, for callers that do not report missing peers.
-  std::vector<JobLifePtr> Jobs() const { return ListJobs().jobs; }
   // Finds a job by ID, name, or ID prefix. Returns NotFound if no job matches and InvalidArgument
   // if several jobs match.
   virtual StatusOr<JobLifePtr> FindJob(std::string_view job) const = 0;
@@ -177,18 +193,8 @@ class History {
   // Returns the series sorted by labels.
   virtual StatusOr<std::vector<SeriesInfo>> Series(const SeriesQuery& query) const = 0;
   virtual StatusOr<std::vector<SampleColumn>> Samples(const SampleQuery& query) const = 0;
-  // Visits the samples that Samples returns, in parts and in time order, so that only one part is
-  // in memory at a time. A part contains the columns for one time range, sorted by labels. Each
-  // sample is in exactly one part. Calls `begin` before the first part and again whenever reading
-  // restarts. `limits.rows` bounds a part. Stale markers are not included.
-  virtual Status VisitSamples(const SampleQuery& query, const std::function<void()>& begin,
-                              const std::function<Status(std::vector<SampleColumn>)>& visit) const {
-    begin();
-    ASSIGN_OR_RETURN(std::vector<SampleColumn> all, Samples(query));
-    return visit(std::move(all));
-  }
   // Visits a consistent set of the windows in the query's range. If reading restarts, visits a new
-  // set. `limits.rows` bounds a window.
+  // set. `limits.rows` bounds a window. By default, the range is one window without summaries.
   using StepWindows = std::vector<const StepWindow*>;
   virtual Status VisitStepWindows(const SampleQuery& query,
                                   const std::function<Status(const StepWindows&)>& visit) const;
@@ -196,9 +202,9 @@ class History {
   virtual StatusOr<std::vector<RollupColumn>> Rollups(const SeriesQuery& query,
                                                       size_t tier) const = 0;
   // Visits the rows that Rollups returns, in parts and in read order: rows of a series in time
-  // order, and series in any order. Parts are valid only during the call. Calls `begin` as
-  // VisitSamples does. Returns the series, indexed by number. Intended for callers that need little
-  // data from many rows.
+  // order, and series in any order. Parts are valid only during the call. Calls `begin` before the
+  // first part and again whenever reading restarts. Returns the series, indexed by number. Intended
+  // for callers that need little data from many rows. By default, the parts are those of Rollups.
   virtual StatusOr<SeriesTablePtr> VisitRollups(
       const SeriesQuery& query, size_t tier, const std::function<void()>& begin,
       const std::function<Status(std::span<const RollupPart>)>& visit) const;
@@ -206,31 +212,38 @@ class History {
   virtual StatusOr<std::vector<QuantileRow>> Quantiles(const SeriesQuery& query,
                                                        std::span<const double> quantiles) const = 0;
 
-  // Returns the spans sorted by (start, rank, kind, name).
-  virtual StatusOr<std::vector<SpanRow>> Spans(const SpanQuery& query) const = 0;
-  // Returns rows [first, first + most) of the result that Spans returns.
-  virtual StatusOr<SpanPage> SpansPage(const SpanQuery& query, size_t first, size_t most) const {
-    ASSIGN_OR_RETURN(std::vector<SpanRow> all, Spans(query));
-    SpanPage page{{}, all.size()};
-    first = std::min(first, all.size());
-    const auto begin = std::make_move_iterator(all.begin() + static_cast<ptrdiff_t>(first));
-    page.rows.assign(begin, begin + static_cast<ptrdiff_t>(std::min(most, all.size() - first)));
-    return page;
-  }
+  // Returns rows [first, first + most) of the spans sorted by (start, rank, kind, name).
+  virtual StatusOr<SpanPage> SpansPage(const SpanQuery& query, size_t first, size_t most) const = 0;
   // Returns totals for the spans that start in the range, sorted by (rank, kind, name).
   virtual StatusOr<std::vector<OperatorTotal>> Operators(const SpanQuery& query) const = 0;
 
-  // Returns all events of a job (issues, statuses, and job changes) in log order.
-  virtual StatusOr<std::vector<IssueEventPtr>> Events(std::string_view job) const = 0;
-  virtual StatusOr<std::vector<ActionEvent>> Actions(std::string_view job) const = 0;
-  virtual StatusOr<std::vector<RankCapture>> Captures(std::string_view job) const = 0;
-  // Returns each notification once, in ingestion order.
-  virtual StatusOr<std::vector<NotificationRecord>> Notifications(std::string_view job) const = 0;
+  // Returns the job's records of a topic in ingestion order.
+  virtual StatusOr<JobRecords> Records(std::string_view job, EventTopic topic) const = 0;
+  virtual const ChangeFeed& changes() const = 0;
+};
+
+// Queries on a storage that need no function of their own.
+class History : public HistoryStorage {
+ public:
+  // Returns the jobs of ListJobs, for callers that do not report missing peers.
+  std::vector<JobLifePtr> Jobs() const { return ListJobs().jobs; }
+  // Visits the samples that Samples returns, in parts and in time order, so that only one part is
+  // in memory at a time. A part contains the columns for one time range, sorted by labels. Each
+  // sample is in exactly one part. Calls `begin` as VisitRollups does. `limits.rows` bounds a part.
+  // Stale markers are not included.
+  Status VisitSamples(const SampleQuery& query, const std::function<void()>& begin,
+                      const std::function<Status(const std::vector<SampleColumn>&)>& visit) const;
+  StatusOr<std::vector<SpanRow>> Spans(const SpanQuery& query) const;
+
+  StatusOr<std::vector<IssueEventPtr>> Events(std::string_view job) const;
+  StatusOr<std::vector<ActionEvent>> Actions(std::string_view job) const;
+  StatusOr<std::vector<RankCapture>> Captures(std::string_view job) const;
+  StatusOr<std::vector<NotificationRecord>> Notifications(std::string_view job) const;
 
   // Returns up to `max` changes after `place` without waiting. Returns OutOfRange if the next
   // changes were dropped; the caller then restarts at newest_place().
-  virtual StatusOr<std::vector<Change>> ChangesAfter(uint64_t place, size_t max) const = 0;
-  virtual uint64_t newest_place() const = 0;
+  StatusOr<std::vector<Change>> ChangesAfter(uint64_t place, size_t max) const;
+  uint64_t newest_place() const;
 };
 
 // Changes to the history that require the "act" role. Thread-safe.

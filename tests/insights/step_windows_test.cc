@@ -49,26 +49,16 @@ class ForwardingHistory : public History {
                                                std::span<const double> at) const override {
     return of_.Quantiles(q, at);
   }
-  StatusOr<std::vector<SpanRow>> Spans(const SpanQuery& q) const override { return of_.Spans(q); }
+  StatusOr<SpanPage> SpansPage(const SpanQuery& q, size_t first, size_t most) const override {
+    return of_.SpansPage(q, first, most);
+  }
   StatusOr<std::vector<OperatorTotal>> Operators(const SpanQuery& q) const override {
     return of_.Operators(q);
   }
-  StatusOr<std::vector<IssueEventPtr>> Events(std::string_view job) const override {
-    return of_.Events(job);
+  StatusOr<JobRecords> Records(std::string_view job, EventTopic topic) const override {
+    return of_.Records(job, topic);
   }
-  StatusOr<std::vector<ActionEvent>> Actions(std::string_view job) const override {
-    return of_.Actions(job);
-  }
-  StatusOr<std::vector<RankCapture>> Captures(std::string_view job) const override {
-    return of_.Captures(job);
-  }
-  StatusOr<std::vector<NotificationRecord>> Notifications(std::string_view job) const override {
-    return of_.Notifications(job);
-  }
-  StatusOr<std::vector<Change>> ChangesAfter(uint64_t place, size_t max) const override {
-    return of_.ChangesAfter(place, max);
-  }
-  uint64_t newest_place() const override { return of_.newest_place(); }
+  const ChangeFeed& changes() const override { return of_.changes(); }
 
   mutable size_t samples_read = 0, blocks_read = 0;  // number of windows
 

@@ -3,6 +3,25 @@
 #include "services/base/text/strings.h"
 
 namespace pitwall::history {
+namespace {
+
+// Asks the process that holds the job: this process by `own`, or a peer, whose response `decode`
+// reads.
+template <typename T>
+StatusOr<T> FromHolder(const JobLocator& fleet, std::string_view job, PeerMethod method,
+                       const BinaryWriter& words, const std::function<StatusOr<T>()>& own,
+                       const std::function<StatusOr<T>(BinaryReader*)>& decode) {
+  return fleet.FromHolder<T>(job, [&](int index) -> StatusOr<T> {
+    if (index == fleet.index()) return own();
+    ASSIGN_OR_RETURN(const std::string answer, fleet.peer(index)->Call(method, words.data()));
+    BinaryReader in(answer);
+    ASSIGN_OR_RETURN(T out, decode(&in));
+    RETURN_IF_ERROR(in.Finish("response of a peer"));
+    return out;
+  });
+}
+
+}  // namespace
 
 JobList FederatedHistory::ListJobs() const {
   JobLocator::HeldJobs all = fleet_.AllJobs();
@@ -27,45 +46,34 @@ StatusOr<std::vector<SeriesInfo>> FederatedHistory::Series(const SeriesQuery& qu
   BinaryWriter words;
   PutQuery(asked, &words);
   using Found = std::vector<SeriesInfo>;
-  return fleet_.FromHolder<Found>(query.job, [&](int index) -> StatusOr<Found> {
-    if (index == fleet_.index()) return own_->Series(query);
-    ASSIGN_OR_RETURN(const std::string answer,
-                     fleet_.peer(index)->Call(PeerMethod::kSeries, words.data()));
-    BinaryReader in(answer);
-    Found out = TakeSeries(&in);
-    RETURN_IF_ERROR(in.Finish("response of a peer"));
-    return out;
-  });
+  return FromHolder<Found>(
+      fleet_, query.job, PeerMethod::kSeries, words, [&] { return own_->Series(query); },
+      [](BinaryReader* in) -> StatusOr<Found> { return TakeSeries(in); });
 }
 
 StatusOr<std::vector<SampleColumn>> FederatedHistory::Samples(const SampleQuery& query) const {
   BinaryWriter words;
   PutQuery(query, &words);
   using Found = std::vector<SampleColumn>;
-  return fleet_.FromHolder<Found>(query.job, [&](int index) -> StatusOr<Found> {
-    if (index == fleet_.index()) return own_->Samples(query);
-    ASSIGN_OR_RETURN(const std::string answer,
-                     fleet_.peer(index)->Call(PeerMethod::kSamples, words.data()));
-    BinaryReader in(answer);
-    Found out = TakeSamples(&in);
-    RETURN_IF_ERROR(in.Finish("response of a peer"));
-    return out;
-  });
+  return FromHolder<Found>(
+      fleet_, query.job, PeerMethod::kSamples, words, [&] { return own_->Samples(query); },
+      [](BinaryReader* in) -> StatusOr<Found> { return TakeSamples(in); });
 }
 
-StatusOr<std::vector<IssueEventPtr>> FederatedHistory::Events(std::string_view job) const {
+StatusOr<JobRecords> FederatedHistory::Records(std::string_view job, EventTopic topic) const {
+  if (topic != EventTopic::kIssues) {
+    RETURN_IF_ERROR(fleet_.CheckStoredHere(job));
+    return own_->Records(job, topic);
+  }
   BinaryWriter words;
   words.Str(job);
-  using Found = std::vector<IssueEventPtr>;
-  return fleet_.FromHolder<Found>(job, [&](int index) -> StatusOr<Found> {
-    if (index == fleet_.index()) return own_->Events(job);
-    ASSIGN_OR_RETURN(const std::string answer,
-                     fleet_.peer(index)->Call(PeerMethod::kEvents, words.data()));
-    BinaryReader in(answer);
-    ASSIGN_OR_RETURN(Found out, TakeEvents(&in));
-    RETURN_IF_ERROR(in.Finish("response of a peer"));
-    return out;
-  });
+  return FromHolder<JobRecords>(
+      fleet_, job, PeerMethod::kEvents, words, [&] { return own_->Records(job, topic); },
+      [](BinaryReader* in) -> StatusOr<JobRecords> {
+        JobRecords out;
+        ASSIGN_OR_RETURN(out.events, TakeEvents(in));
+        return out;
+      });
 }
 
 // A request about a job of another process is forwarded as a whole, so this function is never
@@ -95,11 +103,6 @@ StatusOr<std::vector<QuantileRow>> FederatedHistory::Quantiles(
   return own_->Quantiles(query, quantiles);
 }
 
-StatusOr<std::vector<SpanRow>> FederatedHistory::Spans(const SpanQuery& query) const {
-  RETURN_IF_ERROR(fleet_.CheckStoredHere(query.job));
-  return own_->Spans(query);
-}
-
 StatusOr<SpanPage> FederatedHistory::SpansPage(const SpanQuery& query, size_t first,
                                                size_t most) const {
   RETURN_IF_ERROR(fleet_.CheckStoredHere(query.job));
@@ -109,22 +112,6 @@ StatusOr<SpanPage> FederatedHistory::SpansPage(const SpanQuery& query, size_t fi
 StatusOr<std::vector<OperatorTotal>> FederatedHistory::Operators(const SpanQuery& query) const {
   RETURN_IF_ERROR(fleet_.CheckStoredHere(query.job));
   return own_->Operators(query);
-}
-
-StatusOr<std::vector<ActionEvent>> FederatedHistory::Actions(std::string_view job) const {
-  RETURN_IF_ERROR(fleet_.CheckStoredHere(job));
-  return own_->Actions(job);
-}
-
-StatusOr<std::vector<RankCapture>> FederatedHistory::Captures(std::string_view job) const {
-  RETURN_IF_ERROR(fleet_.CheckStoredHere(job));
-  return own_->Captures(job);
-}
-
-StatusOr<std::vector<NotificationRecord>> FederatedHistory::Notifications(
-    std::string_view job) const {
-  RETURN_IF_ERROR(fleet_.CheckStoredHere(job));
-  return own_->Notifications(job);
 }
 
 }  // namespace pitwall::history

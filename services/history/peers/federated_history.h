@@ -43,17 +43,10 @@ class FederatedHistory final : public History {
       const std::function<Status(std::span<const RollupPart>)>& visit) const override;
   StatusOr<std::vector<QuantileRow>> Quantiles(const SeriesQuery& query,
                                                std::span<const double> quantiles) const override;
-  StatusOr<std::vector<SpanRow>> Spans(const SpanQuery& query) const override;
   StatusOr<SpanPage> SpansPage(const SpanQuery& query, size_t first, size_t most) const override;
   StatusOr<std::vector<OperatorTotal>> Operators(const SpanQuery& query) const override;
-  StatusOr<std::vector<IssueEventPtr>> Events(std::string_view job) const override;
-  StatusOr<std::vector<ActionEvent>> Actions(std::string_view job) const override;
-  StatusOr<std::vector<RankCapture>> Captures(std::string_view job) const override;
-  StatusOr<std::vector<NotificationRecord>> Notifications(std::string_view job) const override;
-  StatusOr<std::vector<Change>> ChangesAfter(uint64_t place, size_t max) const override {
-    return changes_.feed().After(place, max);
-  }
-  uint64_t newest_place() const override { return changes_.feed().newest(); }
+  StatusOr<JobRecords> Records(std::string_view job, EventTopic topic) const override;
+  const ChangeFeed& changes() const override { return changes_.feed(); }
 
  private:
   const History* const own_;

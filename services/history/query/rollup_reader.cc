@@ -151,7 +151,7 @@ StatusOr<SeriesTablePtr> SegmentQuery::VisitRollups(
     const SeriesQuery& query, size_t tier, const std::function<void()>& begin,
     const std::function<Status(std::span<const RollupPart>)>& visit) const {
   // Rows of coarser tiers span several windows.
-  if (tier >= kWindowTiers) return History::VisitRollups(query, tier, begin, visit);
+  if (tier >= kWindowTiers) return HistoryStorage::VisitRollups(query, tier, begin, visit);
   ASSIGN_OR_RETURN(const StoredJobPtr job, FindStoredJob(*store_, query.job));
   const SegmentCache::Key key = SegmentCache::SeriesKey(job->number());
   const bool all = query.selectors.empty();

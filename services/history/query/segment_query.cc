@@ -80,51 +80,34 @@ StatusOr<JobLifePtr> SegmentQuery::FindJob(std::string_view wanted) const {
   return found[0];
 }
 
-StatusOr<std::vector<IssueEventPtr>> SegmentQuery::Events(std::string_view job) const {
-  std::vector<IssueEventPtr> out;
-  const Status status =
-      ForEachRecord(*store_, job, EventTopic::kIssues, [&](const std::string& value) -> Status {
-        ASSIGN_OR_RETURN(IssueEvent event, cloudevents::DecodeCloudEvent(value));
-        out.push_back(std::make_shared<const IssueEvent>(std::move(event)));
-        return OkStatus();
-      });
-  RETURN_IF_ERROR(status);
-  return out;
-}
-
-StatusOr<std::vector<ActionEvent>> SegmentQuery::Actions(std::string_view job) const {
-  std::vector<ActionEvent> out;
-  const Status status =
-      ForEachRecord(*store_, job, EventTopic::kActions, [&](const std::string& value) -> Status {
-        ASSIGN_OR_RETURN(ActionEvent action, cloudevents::DecodeActionEvent(value));
-        out.push_back(std::move(action));
-        return OkStatus();
-      });
-  RETURN_IF_ERROR(status);
-  return out;
-}
-
-StatusOr<std::vector<RankCapture>> SegmentQuery::Captures(std::string_view job) const {
-  std::vector<RankCapture> out;
-  const Status status =
-      ForEachRecord(*store_, job, EventTopic::kCaptures, [&](const std::string& value) -> Status {
-        ASSIGN_OR_RETURN(RankCapture capture, cloudevents::DecodeRankCapture(value));
-        out.push_back(std::move(capture));
-        return OkStatus();
-      });
-  RETURN_IF_ERROR(status);
-  return out;
-}
-
-StatusOr<std::vector<NotificationRecord>> SegmentQuery::Notifications(std::string_view job) const {
-  std::vector<NotificationRecord> out;
+StatusOr<JobRecords> SegmentQuery::Records(std::string_view job, EventTopic topic) const {
+  JobRecords out;
   std::set<std::string> known;  // duplicates are counted as one notification
-  const Status status = ForEachRecord(
-      *store_, job, EventTopic::kNotification, [&](const std::string& value) -> Status {
-        ASSIGN_OR_RETURN(NotificationRecord notification, cloudevents::DecodeNotification(value));
-        if (known.insert(notification.id).second) out.push_back(std::move(notification));
-        return OkStatus();
-      });
+  const Status status = ForEachRecord(*store_, job, topic, [&](const std::string& value) -> Status {
+    switch (topic) {
+      case EventTopic::kIssues: {
+        ASSIGN_OR_RETURN(IssueEvent event, cloudevents::DecodeCloudEvent(value));
+        out.events.push_back(std::make_shared<const IssueEvent>(std::move(event)));
+        break;
+      }
+      case EventTopic::kActions: {
+        ASSIGN_OR_RETURN(ActionEvent action, cloudevents::DecodeActionEvent(value));
+        out.actions.push_back(std::move(action));
+        break;
+      }
+      case EventTopic::kCaptures: {
+        ASSIGN_OR_RETURN(RankCapture capture, cloudevents::DecodeRankCapture(value));
+        out.captures.push_back(std::move(capture));
+        break;
+      }
+      case EventTopic::kNotification: {
+        ASSIGN_OR_RETURN(NotificationRecord record, cloudevents::DecodeNotification(value));
+        if (known.insert(record.id).second) out.notifications.push_back(std::move(record));
+        break;
+      }
+    }
+    return OkStatus();
+  });
   RETURN_IF_ERROR(status);
   return out;
 }

@@ -23,8 +23,6 @@ class SegmentQuery final : public History {
   StatusOr<JobLifePtr> FindJob(std::string_view job) const override;
   StatusOr<std::vector<SeriesInfo>> Series(const SeriesQuery& query) const override;
   StatusOr<std::vector<SampleColumn>> Samples(const SampleQuery& query) const override;
-  Status VisitSamples(const SampleQuery& query, const std::function<void()>& begin,
-                      const std::function<Status(std::vector<SampleColumn>)>& visit) const override;
   Status VisitStepWindows(const SampleQuery& query,
                           const std::function<Status(const StepWindows&)>& visit) const override;
   StatusOr<std::vector<RollupColumn>> Rollups(const SeriesQuery& query, size_t tier) const override;
@@ -33,17 +31,10 @@ class SegmentQuery final : public History {
       const std::function<Status(std::span<const RollupPart>)>& visit) const override;
   StatusOr<std::vector<QuantileRow>> Quantiles(const SeriesQuery& query,
                                                std::span<const double> quantiles) const override;
-  StatusOr<std::vector<SpanRow>> Spans(const SpanQuery& query) const override;
   StatusOr<SpanPage> SpansPage(const SpanQuery& query, size_t first, size_t most) const override;
   StatusOr<std::vector<OperatorTotal>> Operators(const SpanQuery& query) const override;
-  StatusOr<std::vector<IssueEventPtr>> Events(std::string_view job) const override;
-  StatusOr<std::vector<ActionEvent>> Actions(std::string_view job) const override;
-  StatusOr<std::vector<RankCapture>> Captures(std::string_view job) const override;
-  StatusOr<std::vector<NotificationRecord>> Notifications(std::string_view job) const override;
-  StatusOr<std::vector<Change>> ChangesAfter(uint64_t place, size_t max) const override {
-    return store_->feed().After(place, max);
-  }
-  uint64_t newest_place() const override { return store_->feed().newest(); }
+  StatusOr<JobRecords> Records(std::string_view job, EventTopic topic) const override;
+  const ChangeFeed& changes() const override { return store_->feed(); }
 
  private:
   const HistoryStore* const store_;

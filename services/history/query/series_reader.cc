@@ -99,22 +99,6 @@ StatusOr<std::vector<SeriesInfo>> SegmentQuery::Series(const SeriesQuery& query)
   return found;
 }
 
-Status SegmentQuery::VisitSamples(
-    const SampleQuery& query, const std::function<void()>& begin,
-    const std::function<Status(std::vector<SampleColumn>)>& visit) const {
-  ASSIGN_OR_RETURN(const StoredJobPtr job, FindStoredJob(*store_, query.job));
-  SeriesSet set(query.selectors, query.limits.series, &store_->segments().schemas(), query.job);
-  return ForEachWindow(
-      *store_, *job, query.range, &set, begin,
-      [&](WindowView* view) -> Status {
-        std::vector<SampleColumn> found;
-        size_t count = 0;
-        RETURN_IF_ERROR(AddSamples(query, view, &set, &found, &count));
-        return visit(InOrder(set, &found));
-      },
-      [&](const WindowView& view) { return HasOtherSteps(query, view); });
-}
-
 StatusOr<std::vector<SampleColumn>> SegmentQuery::Samples(const SampleQuery& query) const {
   ASSIGN_OR_RETURN(const StoredJobPtr job, FindStoredJob(*store_, query.job));
   SeriesSet set(query.selectors, query.limits.series, &store_->segments().schemas(), query.job);
@@ -126,11 +110,11 @@ StatusOr<std::vector<SampleColumn>> SegmentQuery::Samples(const SampleQuery& que
     found.clear();
     count = 0;
   };
-  const Status walked2 = ForEachWindow(
-      *store_, *job, query.range, &set, begin,
-      [&](WindowView* view) { return AddSamples(query, view, &set, &found, &count, windows); },
-      [&](const WindowView& view) { return HasOtherSteps(query, view); });
-  RETURN_IF_ERROR(walked2);
+  RETURN_IF_ERROR(ForEachClosed(*job, query.range, &set, begin, [&](WindowView* view) -> Status {
+    if (HasOtherSteps(query, *view)) return OkStatus();
+    RETURN_IF_ERROR(OpenWindow(*store_, view));
+    return AddSamples(query, view, &set, &found, &count, windows);
+  }));
   std::vector<SampleColumn> out = InOrder(set, &found);
   if (query.stale_markers) RETURN_IF_ERROR(AddStaleMarkers(*store_, *job, query, &set, &out));
   return out;

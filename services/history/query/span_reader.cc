@@ -163,11 +163,6 @@ Status WalkSpans(const HistoryStore& store, const SpanQuery& query,
 
 }  // namespace
 
-StatusOr<std::vector<SpanRow>> SegmentQuery::Spans(const SpanQuery& query) const {
-  ASSIGN_OR_RETURN(SpanPage all, SpansPage(query, 0, SIZE_MAX));
-  return std::move(all.rows);
-}
-
 StatusOr<SpanPage> SegmentQuery::SpansPage(const SpanQuery& query, size_t first,
                                            size_t most) const {
   FoundSpans found(query.limits.rows);

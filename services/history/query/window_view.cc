@@ -104,15 +104,4 @@ Status ForEachClosed(const StoredJob& job, const TimeRange& range, SeriesSet* se
   });
 }
 
-Status ForEachWindow(const HistoryStore& store, const StoredJob& job, const TimeRange& range,
-                     SeriesSet* set, const std::function<void()>& begin,
-                     const std::function<Status(WindowView*)>& visit,
-                     const std::function<bool(const WindowView&)>& skip) {
-  return ForEachClosed(job, range, set, begin, [&](WindowView* view) -> Status {
-    if (skip != nullptr && skip(*view)) return OkStatus();
-    RETURN_IF_ERROR(OpenWindow(store, view));
-    return visit(view);
-  });
-}
-
 }  // namespace pitwall::history

@@ -54,11 +54,4 @@ Status WhileSealed(const StoredJob& job, const std::function<Status(uint64_t* ve
 Status ForEachClosed(const StoredJob& job, const TimeRange& range, SeriesSet* set,
                      const std::function<void()>& begin,
                      const std::function<Status(WindowView*)>& visit);
-// Opens the same windows one after another and calls `visit` with each. Skipped windows are not
-// opened.
-Status ForEachWindow(const HistoryStore& store, const StoredJob& job, const TimeRange& range,
-                     SeriesSet* set, const std::function<void()>& begin,
-                     const std::function<Status(WindowView*)>& visit,
-                     const std::function<bool(const WindowView&)>& skip = nullptr);
-
 }  // namespace pitwall::history

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "services/adapters/store/database.h"
+#include "services/history/history.h"
 #include "services/history/segments/segment_meta.h"
 #include "services/history/windows/sequence_ranges.h"
 #include "services/history/windows/span_list.h"
@@ -77,7 +78,6 @@ store::DatabaseRow SegmentRow(const SegmentMeta& facts,
                               const std::map<OriginKey, SequenceRanges>& seen);
 StatusOr<SealedWindow> DecodeSegment(std::string_view body);
 
-enum class EventTopic : uint8_t { kIssues = 1, kActions = 2, kCaptures = 3, kNotification = 4 };
 struct KeptRecord {
   EventTopic topic = EventTopic::kIssues;
   uint64_t number = 0;  // in order of ingestion

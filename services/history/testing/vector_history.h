@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <deque>
 #include <map>
 #include <string>
 #include <tuple>
@@ -13,6 +12,7 @@
 
 #include "services/base/mutex.h"
 #include "services/base/text/strings.h"
+#include "services/history/change_feed.h"
 #include "services/history/history.h"
 
 namespace pitwall::history {
@@ -52,7 +52,7 @@ class VectorHistory : public History {
     return column;
   }
 
-  explicit VectorHistory(size_t kept_changes = 4096) : kept_changes_(kept_changes) {}
+  explicit VectorHistory(size_t kept_changes = 4096) : changes_(0, kept_changes) {}
 
   // Edits a job atomically.
   template <typename F>
@@ -67,12 +67,7 @@ class VectorHistory : public History {
     jobs_.erase(id);
   }
   // Publishes a change at the next position.
-  void Publish(Change change) {
-    const MutexLock lock(&mutex_);
-    change.place = ++newest_place_;
-    changes_.push_back(std::move(change));
-    while (changes_.size() > kept_changes_) changes_.pop_front();
-  }
+  void Publish(Change change) { changes_.Add(std::move(change)); }
 
   JobList ListJobs() const override {
     const MutexLock lock(&mutex_);
@@ -174,7 +169,7 @@ class VectorHistory : public History {
     return out;
   }
 
-  StatusOr<std::vector<SpanRow>> Spans(const SpanQuery& query) const override {
+  StatusOr<SpanPage> SpansPage(const SpanQuery& query, size_t first, size_t most) const override {
     const MutexLock lock(&mutex_);
     const auto job = jobs_.find(query.job);
     if (job == jobs_.end()) return NoJob(query.job);
@@ -187,7 +182,7 @@ class VectorHistory : public History {
              std::tie(b.span.start, b.rank, b.span.kind, b.span.name);
     });
     if (out.size() > query.limits.rows) return TooMuch("rows", query.limits.rows);
-    return out;
+    return PageOf(std::move(out), first, most);
   }
 
   StatusOr<std::vector<OperatorTotal>> Operators(const SpanQuery& query) const override {
@@ -209,33 +204,19 @@ class VectorHistory : public History {
     return out;
   }
 
-  StatusOr<std::vector<IssueEventPtr>> Events(std::string_view job) const override {
-    return Of(job, &Job::events);
-  }
-  StatusOr<std::vector<ActionEvent>> Actions(std::string_view job) const override {
-    return Of(job, &Job::actions);
-  }
-  StatusOr<std::vector<RankCapture>> Captures(std::string_view job) const override {
-    return Of(job, &Job::captures);
-  }
-  StatusOr<std::vector<NotificationRecord>> Notifications(std::string_view job) const override {
-    return Of(job, &Job::notifications);
-  }
-
-  StatusOr<std::vector<Change>> ChangesAfter(uint64_t place, size_t max) const override {
+  StatusOr<JobRecords> Records(std::string_view job, EventTopic topic) const override {
     const MutexLock lock(&mutex_);
-    const uint64_t oldest = newest_place_ - changes_.size();  // position before the oldest change
-    if (place < oldest || place > newest_place_)
-      return OutOfRange(Cat("changes: no longer kept (", place, "); begin at ", newest_place_));
-    std::vector<Change> out;
-    for (size_t i = place - oldest; i < changes_.size() && out.size() < max; ++i)
-      out.push_back(changes_[i]);
+    const auto at = jobs_.find(std::string(job));
+    if (at == jobs_.end()) return NoJob(job);
+    const Job& of = at->second;
+    JobRecords out;
+    if (topic == EventTopic::kIssues) out.events = of.events;
+    if (topic == EventTopic::kActions) out.actions = of.actions;
+    if (topic == EventTopic::kCaptures) out.captures = of.captures;
+    if (topic == EventTopic::kNotification) out.notifications = of.notifications;
     return out;
   }
-  uint64_t newest_place() const override {
-    const MutexLock lock(&mutex_);
-    return newest_place_;
-  }
+  const ChangeFeed& changes() const override { return changes_; }
 
  private:
   static Status NoJob(std::string_view job) {
@@ -301,19 +282,9 @@ class VectorHistory : public History {
     return out;
   }
 
-  template <typename T>
-  StatusOr<std::vector<T>> Of(std::string_view job, std::vector<T> Job::*member) const {
-    const MutexLock lock(&mutex_);
-    const auto at = jobs_.find(std::string(job));
-    if (at == jobs_.end()) return NoJob(job);
-    return at->second.*member;
-  }
-
-  const size_t kept_changes_;
+  ChangeFeed changes_;
   mutable Mutex mutex_;
   std::map<std::string, Job> jobs_ ABSL_GUARDED_BY(mutex_);
-  std::deque<Change> changes_ ABSL_GUARDED_BY(mutex_);
-  uint64_t newest_place_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace pitwall::history

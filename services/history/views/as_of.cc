@@ -36,12 +36,6 @@ int64_t FirstOf(const AttemptLife& attempt) {
 
 }  // namespace
 
-TimeRange HistoryAsOf::Cut(TimeRange range) const {
-  range.to_ns = std::min(range.to_ns, at_ns_ + 1);
-  range.from_ns = std::min(range.from_ns, range.to_ns);
-  return range;
-}
-
 StatusOr<JobLifePtr> HistoryAsOf::LifeOf(const JobOverview& now) const {
   if (now.first_ns > at_ns_)
     return NotFound(Cat("at: must not be before the job's first data (got ", at_ns_,
@@ -131,32 +125,18 @@ StatusOr<JobLifePtr> HistoryAsOf::FindJob(std::string_view job) const {
 }
 
 StatusOr<std::vector<SeriesInfo>> HistoryAsOf::Series(const SeriesQuery& query) const {
-  SeriesQuery cut = query;
-  cut.range = Cut(query.range);
-  ASSIGN_OR_RETURN(std::vector<SeriesInfo> out, history_.Series(cut));
+  ASSIGN_OR_RETURN(std::vector<SeriesInfo> out, history_.Series(Cut(query)));
   for (SeriesInfo& info : out) info.last_ns = std::min(info.last_ns, at_ns_);
   return out;
 }
 
 StatusOr<std::vector<SampleColumn>> HistoryAsOf::Samples(const SampleQuery& query) const {
-  SampleQuery cut = query;
-  cut.range = Cut(query.range);
-  return history_.Samples(cut);
-}
-
-Status HistoryAsOf::VisitSamples(
-    const SampleQuery& query, const std::function<void()>& begin,
-    const std::function<Status(std::vector<SampleColumn>)>& visit) const {
-  SampleQuery cut = query;
-  cut.range = Cut(query.range);
-  return history_.VisitSamples(cut, begin, visit);
+  return history_.Samples(Cut(query));
 }
 
 Status HistoryAsOf::VisitStepWindows(const SampleQuery& query,
                                      const std::function<Status(const StepWindows&)>& visit) const {
-  SampleQuery cut = query;
-  cut.range = Cut(query.range);
-  return history_.VisitStepWindows(cut, visit);
+  return history_.VisitStepWindows(Cut(query), visit);
 }
 
 // Returns the completed rows and, for an incomplete row, the aggregate of the samples so far.
@@ -164,8 +144,7 @@ StatusOr<std::vector<RollupColumn>> HistoryAsOf::Rollups(const SeriesQuery& quer
                                                          size_t tier) const {
   const int64_t length = kTiers[tier];
   const int64_t open_ns = (at_ns_ + 1) / length * length;
-  SeriesQuery over = query;
-  over.range = Cut(query.range);
+  SeriesQuery over = Cut(query);
   over.range.to_ns = std::max(over.range.from_ns, std::min(over.range.to_ns, open_ns));
   ASSIGN_OR_RETURN(std::vector<RollupColumn> out, history_.Rollups(over, tier));
   if (open_ns > at_ns_ || query.range.to_ns <= open_ns || query.range.from_ns > open_ns) return out;
@@ -194,22 +173,17 @@ StatusOr<std::vector<RollupColumn>> HistoryAsOf::Rollups(const SeriesQuery& quer
 
 StatusOr<std::vector<QuantileRow>> HistoryAsOf::Quantiles(const SeriesQuery& query,
                                                           std::span<const double> quantiles) const {
-  SeriesQuery cut = query;
-  cut.range = Cut(query.range);
-  return history_.Quantiles(cut, quantiles);
+  return history_.Quantiles(Cut(query), quantiles);
 }
 
-StatusOr<std::vector<SpanRow>> HistoryAsOf::Spans(const SpanQuery& query) const {
-  SpanQuery cut = query;
-  cut.range = Cut(query.range);
-  ASSIGN_OR_RETURN(std::vector<SpanRow> out, history_.Spans(cut));
-  std::erase_if(out, [&](const SpanRow& row) { return row.span.end.ns() > at_ns_; });
-  return out;
+StatusOr<SpanPage> HistoryAsOf::SpansPage(const SpanQuery& query, size_t first, size_t most) const {
+  ASSIGN_OR_RETURN(std::vector<SpanRow> all, history_.Spans(Cut(query)));
+  std::erase_if(all, [&](const SpanRow& row) { return row.span.end.ns() > at_ns_; });
+  return PageOf(std::move(all), first, most);
 }
 
 StatusOr<std::vector<OperatorTotal>> HistoryAsOf::Operators(const SpanQuery& query) const {
-  SpanQuery cut = query;
-  cut.range = Cut(query.range);
+  const SpanQuery cut = Cut(query);
   ASSIGN_OR_RETURN(std::vector<OperatorTotal> out, history_.Operators(cut));
   SpanQuery running = cut;
   running.range = {at_ns_, at_ns_ + 1};
@@ -234,34 +208,14 @@ StatusOr<std::vector<OperatorTotal>> HistoryAsOf::Operators(const SpanQuery& que
   return out;
 }
 
-StatusOr<std::vector<IssueEventPtr>> HistoryAsOf::Events(std::string_view job) const {
-  ASSIGN_OR_RETURN(std::vector<IssueEventPtr> out, history_.Events(job));
-  std::erase_if(out, [&](const IssueEventPtr& event) { return event->time.ns() > at_ns_; });
+StatusOr<JobRecords> HistoryAsOf::Records(std::string_view job, EventTopic topic) const {
+  ASSIGN_OR_RETURN(JobRecords out, history_.Records(job, topic));
+  const auto later = [&](const auto& record) { return record.time.ns() > at_ns_; };
+  std::erase_if(out.events, [&](const IssueEventPtr& event) { return later(*event); });
+  std::erase_if(out.actions, later);
+  std::erase_if(out.captures, later);
+  std::erase_if(out.notifications, later);
   return out;
 }
-
-StatusOr<std::vector<ActionEvent>> HistoryAsOf::Actions(std::string_view job) const {
-  ASSIGN_OR_RETURN(std::vector<ActionEvent> out, history_.Actions(job));
-  std::erase_if(out, [&](const ActionEvent& action) { return action.time.ns() > at_ns_; });
-  return out;
-}
-
-StatusOr<std::vector<RankCapture>> HistoryAsOf::Captures(std::string_view job) const {
-  ASSIGN_OR_RETURN(std::vector<RankCapture> out, history_.Captures(job));
-  std::erase_if(out, [&](const RankCapture& capture) { return capture.time.ns() > at_ns_; });
-  return out;
-}
-
-StatusOr<std::vector<NotificationRecord>> HistoryAsOf::Notifications(std::string_view job) const {
-  ASSIGN_OR_RETURN(std::vector<NotificationRecord> out, history_.Notifications(job));
-  std::erase_if(out, [&](const NotificationRecord& record) { return record.time.ns() > at_ns_; });
-  return out;
-}
-
-StatusOr<std::vector<Change>> HistoryAsOf::ChangesAfter(uint64_t place, size_t max) const {
-  return history_.ChangesAfter(place, max);
-}
-
-uint64_t HistoryAsOf::newest_place() const { return history_.newest_place(); }
 
 }  // namespace pitwall::history

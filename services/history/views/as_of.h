@@ -1,6 +1,7 @@
 // History as of a point in time, for the `at` parameter of the page and the API.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -24,26 +25,26 @@ class HistoryAsOf final : public History {
   StatusOr<JobLifePtr> FindJob(std::string_view job) const override;
   StatusOr<std::vector<SeriesInfo>> Series(const SeriesQuery& query) const override;
   StatusOr<std::vector<SampleColumn>> Samples(const SampleQuery& query) const override;
-  Status VisitSamples(const SampleQuery& query, const std::function<void()>& begin,
-                      const std::function<Status(std::vector<SampleColumn>)>& visit) const override;
   Status VisitStepWindows(const SampleQuery& query,
                           const std::function<Status(const StepWindows&)>& visit) const override;
   StatusOr<std::vector<RollupColumn>> Rollups(const SeriesQuery& query, size_t tier) const override;
   StatusOr<std::vector<QuantileRow>> Quantiles(const SeriesQuery& query,
                                                std::span<const double> quantiles) const override;
-  StatusOr<std::vector<SpanRow>> Spans(const SpanQuery& query) const override;
+  StatusOr<SpanPage> SpansPage(const SpanQuery& query, size_t first, size_t most) const override;
   StatusOr<std::vector<OperatorTotal>> Operators(const SpanQuery& query) const override;
-  StatusOr<std::vector<IssueEventPtr>> Events(std::string_view job) const override;
-  StatusOr<std::vector<ActionEvent>> Actions(std::string_view job) const override;
-  StatusOr<std::vector<RankCapture>> Captures(std::string_view job) const override;
-  StatusOr<std::vector<NotificationRecord>> Notifications(std::string_view job) const override;
+  StatusOr<JobRecords> Records(std::string_view job, EventTopic topic) const override;
   // Returns current changes, not changes as of at_ns.
-  StatusOr<std::vector<Change>> ChangesAfter(uint64_t place, size_t max) const override;
-  uint64_t newest_place() const override;
+  const ChangeFeed& changes() const override { return history_.changes(); }
 
  private:
   StatusOr<JobLifePtr> LifeOf(const JobOverview& life) const;
-  TimeRange Cut(TimeRange range) const;
+  // Returns the query without the part of its range after at_ns.
+  template <typename Query>
+  Query Cut(Query query) const {
+    query.range.to_ns = std::min(query.range.to_ns, at_ns_ + 1);
+    query.range.from_ns = std::min(query.range.from_ns, query.range.to_ns);
+    return query;
+  }
 
   const History& history_;
   const int64_t at_ns_;

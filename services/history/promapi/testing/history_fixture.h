@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "services/base/text/strings.h"
+#include "services/history/change_feed.h"
 #include "services/history/history.h"
 #include "services/model/value.h"
 
@@ -98,9 +99,13 @@ class HistoryForTest final : public history::History {
     given_ += rows;
     return out;
   }
-  StatusOr<std::vector<IssueEventPtr>> Events(std::string_view job) const override {
+  StatusOr<history::JobRecords> Records(std::string_view job,
+                                        history::EventTopic topic) const override {
+    if (topic != history::EventTopic::kIssues) return Unimplemented("not here");
+    history::JobRecords out;
     const auto at = events_.find(std::string(job));
-    return at == events_.end() ? std::vector<IssueEventPtr>() : at->second;
+    if (at != events_.end()) out.events = at->second;
+    return out;
   }
 
   // The API does not use these methods.
@@ -112,26 +117,14 @@ class HistoryForTest final : public history::History {
                                                         std::span<const double>) const override {
     return Unimplemented("not here");
   }
-  StatusOr<std::vector<history::SpanRow>> Spans(const history::SpanQuery&) const override {
+  StatusOr<history::SpanPage> SpansPage(const history::SpanQuery&, size_t, size_t) const override {
     return Unimplemented("not here");
   }
   StatusOr<std::vector<history::OperatorTotal>> Operators(
       const history::SpanQuery&) const override {
     return Unimplemented("not here");
   }
-  StatusOr<std::vector<ActionEvent>> Actions(std::string_view) const override {
-    return Unimplemented("not here");
-  }
-  StatusOr<std::vector<RankCapture>> Captures(std::string_view) const override {
-    return Unimplemented("not here");
-  }
-  StatusOr<std::vector<NotificationRecord>> Notifications(std::string_view) const override {
-    return Unimplemented("not here");
-  }
-  StatusOr<std::vector<history::Change>> ChangesAfter(uint64_t, size_t) const override {
-    return Unimplemented("not here");
-  }
-  uint64_t newest_place() const override { return 0; }
+  const history::ChangeFeed& changes() const override { return changes_; }
 
  private:
   static bool Wanted(const history::SeriesQuery& query, const history::SampleColumn& column) {
@@ -140,6 +133,7 @@ class HistoryForTest final : public history::History {
                        [&](const Selector& s) { return s.Matches(column.labels); });
   }
 
+  const history::ChangeFeed changes_{0};
   std::map<std::string, history::JobOverview> jobs_;
   std::map<std::string, std::vector<history::SampleColumn>> series_;
   std::map<std::string, std::vector<IssueEventPtr>> events_;

@@ -62,24 +62,36 @@ class Steps : public ::testing::Test {
   VectorHistory history_;
 };
 
-// History that returns samples in 7 s parts and restarts reading once, halfway through.
+// History that returns samples in 7 s parts and restarts reading once, after half of them.
 class HistoryInParts : public VectorHistory {
  public:
-  Status VisitSamples(
-      const SampleQuery& query, const std::function<void()>& begin,
-      const std::function<Status(std::vector<SampleColumn>)>& visit) const override {
-    for (const bool again : {false, true}) {
-      begin();
-      for (int64_t second = 0; second < (again ? 1400 : 700); second += 7) {
-        SampleQuery part = query;
-        part.range = {AtSecond(static_cast<double>(second)),
-                      AtSecond(static_cast<double>(second) + 7)};
-        ASSIGN_OR_RETURN(std::vector<SampleColumn> columns, Samples(part));
-        if (!columns.empty()) RETURN_IF_ERROR(visit(std::move(columns)));
-      }
+  Status VisitStepWindows(const SampleQuery& query,
+                          const std::function<Status(const StepWindows&)>& visit) const override {
+    for (const int seconds : {700, 1400}) {
+      const Parts parts(*this, query, seconds);
+      RETURN_IF_ERROR(visit({&parts}));
     }
     return OkStatus();
   }
+
+ private:
+  struct Parts final : StepWindow {
+    Parts(const History& of, const SampleQuery& asked, int end)
+        : history(of), query(asked), seconds(end) {}
+    Status Samples(
+        const std::function<Status(const std::vector<SampleColumn>&)>& visit) const override {
+      for (int second = 0; second < seconds; second += 7) {
+        SampleQuery part = query;
+        part.range = {AtSecond(second), AtSecond(second + 7)};
+        ASSIGN_OR_RETURN(const std::vector<SampleColumn> columns, history.Samples(part));
+        if (!columns.empty()) RETURN_IF_ERROR(visit(columns));
+      }
+      return OkStatus();
+    }
+    const History& history;
+    const SampleQuery& query;
+    const int seconds;
+  };
 };
 
 // A job with 20 ranks repeats steps 40 to 69 after a restart on other nodes, and one rank has a
