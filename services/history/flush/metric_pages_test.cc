@@ -97,7 +97,8 @@ class MetricPagesTest : public ::testing::Test {
   Summaries Computed() const {
     SeriesSet set({}, SIZE_MAX);
     std::vector<RowTable> tables;
-    EXPECT_TRUE(stored_->rows().ReadRows(&set, kAllTimes, &tables, false).ok());
+    for (size_t i = 0; i < stored_->rows().Descriptions().size(); ++i)
+      tables.push_back(*stored_->rows().ReadWhole(i));
     const std::vector<RowView> views(tables.begin(), tables.end());
     SeriesMerger merger(views, &set);
     EXPECT_TRUE(merger.Prepare().ok());

@@ -46,7 +46,10 @@ class Sources {
       std::vector<Table> tables;
       for (const MemTablePart* part : stream)
         tables.push_back({part->tail.origin, part->tail.schema, part->first_ns, part->last_ns});
-      RETURN_IF_ERROR(TakeStream(tables, [&](size_t i) { return stream[i]->Rows(); }));
+      RETURN_IF_ERROR(TakeStream(tables, [&](size_t i) -> StatusOr<std::vector<int64_t>> {
+        ASSIGN_OR_RETURN(RowTable rows, stream[i]->Rows());
+        return std::move(rows.times);
+      }));
     }
     return OkStatus();
   }
@@ -68,9 +71,11 @@ class Sources {
       }
       tables.clear();
       for (const SegmentStreams::Table& table : stream) tables.push_back(table.rows);
-      RETURN_IF_ERROR(TakeStream(tables, [&](size_t i) -> StatusOr<RowTable> {
+      RETURN_IF_ERROR(TakeStream(tables, [&](size_t i) -> StatusOr<std::vector<int64_t>> {
         ASSIGN_OR_RETURN(const auto segment, store.segments().Open(facts));
-        return segment->rows().ReadTimes(stream[i].number);
+        ASSIGN_OR_RETURN(const DecodedColumnPtr times,
+                         segment->rows().ReadRowTimes(stream[i].number));
+        return times->ints;
       }));
     }
     return OkStatus();
@@ -97,9 +102,9 @@ class Sources {
     by_names_[Names(at->first.first, at->first.second)] = &at->second;
     return at->second;
   }
-  // Adds all of a window's tables for one stream.
+  // Adds all of a window's tables for one stream. `times` reads the times of a table.
   Status TakeStream(const std::vector<Table>& tables,
-                    const std::function<StatusOr<RowTable>(size_t)>& rows) {
+                    const std::function<StatusOr<std::vector<int64_t>>(size_t)>& times) {
     Source& source = Of(tables[0].origin);
     std::vector<Run>& runs = source.streams[tables[0].schema->stream];
     for (size_t i = 0; i < tables.size(); ++i) {
@@ -112,8 +117,8 @@ class Sources {
                table.first_ns <= other.last_ns;
       };
       if (std::any_of(tables.begin(), tables.end(), overlaps)) {
-        ASSIGN_OR_RETURN(const RowTable read, rows(i));
-        for (const int64_t time : read.times) runs.push_back({time, time, table.schema->id});
+        ASSIGN_OR_RETURN(const std::vector<int64_t> read, times(i));
+        for (const int64_t time : read) runs.push_back({time, time, table.schema->id});
       } else {
         runs.push_back({table.first_ns, table.last_ns, table.schema->id});
       }

@@ -65,52 +65,28 @@ StatusOr<DecodedColumnPtr> RowTables::ReadRowTimes(const Place& place, bool keep
   return ReadColumn(&table, 0, keep);
 }
 
-// This search relies on rows being in time order.
-StatusOr<RowTable> RowTables::ReadTable(const Place& place, const std::vector<uint32_t>& columns,
-                                        const TimeRange& range, bool keep) const {
+StatusOr<RowTable> RowTables::ReadWhole(size_t number) const {
+  const Place& place = tables_.rows()[number];
   RowTable out;
   out.origin = window_.origins()[place.origin];
   out.schema = window_.schemas()[place.schema];
-  out.columns = columns;
+  out.columns.resize(out.schema->series.size());
+  std::iota(out.columns.begin(), out.columns.end(), 0);
+  out.values.resize(out.columns.size());
   OpenTable table(*this, place);
-  size_t column = 0, from = 0, to = 0, rows = 0;
-  const auto part = [&](const auto& all, auto* some) -> Status {
-    if (all.size() != rows) return tables_.Damaged("columns of different lengths");
-    some->assign(all.begin() + static_cast<ptrdiff_t>(from),
-                 all.begin() + static_cast<ptrdiff_t>(to));
-    return OkStatus();
-  };
+  size_t column = 0;
   for (auto* ints : {&out.times, &out.sequences, &out.steps, &out.modes}) {
-    ASSIGN_OR_RETURN(const DecodedColumnPtr read, ReadColumn(&table, column++, keep));
-    const std::vector<int64_t>& all = read->ints;
-    if (ints == &out.times) {
-      const auto at = [&](int64_t time_ns) {
-        return static_cast<size_t>(std::lower_bound(all.begin(), all.end(), time_ns) - all.begin());
-      };
-      rows = all.size();
-      from = at(range.from_ns);
-      to = std::max(from, at(range.to_ns));
-    }
-    RETURN_IF_ERROR(part(all, ints));
+    ASSIGN_OR_RETURN(const DecodedColumnPtr read, ReadColumn(&table, column++, false));
+    *ints = read->ints;
+    if (ints->size() != out.times.size()) return tables_.Damaged("columns of different lengths");
   }
-  out.values.resize(columns.size());
-  for (size_t i = 0; i < columns.size(); ++i) {
-    ASSIGN_OR_RETURN(const DecodedColumnPtr read,
-                     ReadColumn(&table, kRowColumns + columns[i], keep));
-    RETURN_IF_ERROR(part(read->values, &out.values[i]));
+  for (std::vector<double>& values : out.values) {
+    ASSIGN_OR_RETURN(const DecodedColumnPtr read, ReadColumn(&table, column++, false));
+    values = read->values;
+    if (values.size() != out.times.size()) return tables_.Damaged("columns of different lengths");
   }
   RETURN_IF_ERROR(window_.CheckModes(out.modes));
   return out;
-}
-
-StatusOr<RowTable> RowTables::ReadWhole(size_t table) const {
-  std::vector<uint32_t> columns(window_.schemas()[tables_.rows()[table].schema]->series.size());
-  std::iota(columns.begin(), columns.end(), 0);
-  return ReadTable(tables_.rows()[table], columns, kAllTimes, false);
-}
-
-StatusOr<RowTable> RowTables::ReadTimes(size_t table) const {
-  return ReadTable(tables_.rows()[table], {}, kAllTimes, true);
 }
 
 std::vector<RowsTable> RowTables::Descriptions() const {
@@ -124,39 +100,21 @@ std::vector<RowsTable> RowTables::Descriptions() const {
   return out;
 }
 
-Status RowTables::ForEachWanted(
-    SeriesSet* set, const TimeRange& range,
-    const std::function<Status(size_t place, const std::vector<uint32_t>& columns)>& take) const {
-  for (const Place& place : tables_.rows()) {
+Status RowTables::ReadViews(SeriesSet* set, const TimeRange& range,
+                            std::vector<RowView>* out) const {
+  for (size_t number = 0; number < tables_.rows().size(); ++number) {
+    const Place& place = tables_.rows()[number];
     const store::TableEntry& entry = tables_.reader().entries()[place.table];
     if (entry.first_ns >= range.to_ns || entry.last_ns < range.from_ns) continue;
     ASSIGN_OR_RETURN(const WantedColumns* wanted, set->Of(*window_.schemas()[place.schema]));
     if (wanted->columns.empty()) continue;
-    RETURN_IF_ERROR(take(static_cast<size_t>(&place - tables_.rows().data()), wanted->columns));
+    ASSIGN_OR_RETURN(RowView view, ReadView(number, wanted->columns, range));
+    out->push_back(std::move(view));
   }
   return OkStatus();
 }
 
-Status RowTables::ReadRows(SeriesSet* set, const TimeRange& range, std::vector<RowTable>* out,
-                           bool keep) const {
-  return ForEachWanted(
-      set, range, [&](size_t place, const std::vector<uint32_t>& columns) -> Status {
-        ASSIGN_OR_RETURN(RowTable table, ReadTable(tables_.rows()[place], columns, range, keep));
-        out->push_back(std::move(table));
-        return OkStatus();
-      });
-}
-
-Status RowTables::ReadViews(SeriesSet* set, const TimeRange& range,
-                            std::vector<RowView>* out) const {
-  return ForEachWanted(set, range,
-                       [&](size_t number, const std::vector<uint32_t>& columns) -> Status {
-                         ASSIGN_OR_RETURN(RowView view, ReadView(number, columns, range));
-                         out->push_back(std::move(view));
-                         return OkStatus();
-                       });
-}
-
+// The search relies on rows being in time order.
 StatusOr<RowView> RowTables::ReadView(size_t number, const std::vector<uint32_t>& columns,
                                       const TimeRange& range) const {
   const Place& place = tables_.rows()[number];

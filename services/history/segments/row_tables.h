@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <vector>
 
 #include "services/history/history.h"
@@ -37,29 +36,21 @@ class RowTables {
   Status ReadViews(SeriesSet* set, const TimeRange& range, std::vector<RowView>* out) const;
   // Adds the sequence numbers to a view of this segment.
   Status AddSequences(RowView* view) const;
-  // Like ReadViews, but returns tables with all fields. `keep` determines whether the decoded
-  // columns are cached.
-  Status ReadRows(SeriesSet* set, const TimeRange& range, std::vector<RowTable>* out,
-                  bool keep = true) const;
-  // Reads a table by number, with all columns (ReadWhole) or without values (ReadTimes).
+  // Reads a table by number, with all columns. Caches no columns.
   StatusOr<RowTable> ReadWhole(size_t table) const;
-  StatusOr<RowTable> ReadTimes(size_t table) const;
-  // Reads the times of a row table.
+  // Reads the times of a row table. `keep` determines whether they are cached.
   StatusOr<DecodedColumnPtr> ReadRowTimes(const SegmentTables::Place& place, bool keep) const;
+  StatusOr<DecodedColumnPtr> ReadRowTimes(size_t table) const {
+    return ReadRowTimes(tables_.rows()[table], true);
+  }
 
  private:
   using Place = SegmentTables::Place;
   // Open table, decoded on first use. Private to row_tables.cc.
   class OpenTable;
 
-  StatusOr<RowTable> ReadTable(const Place& place, const std::vector<uint32_t>& columns,
-                               const TimeRange& range, bool keep) const;
   StatusOr<RowView> ReadView(size_t number, const std::vector<uint32_t>& columns,
                              const TimeRange& range) const;
-  // Visits the numbers of the tables that have selected columns and rows in the range.
-  Status ForEachWanted(
-      SeriesSet* set, const TimeRange& range,
-      const std::function<Status(size_t place, const std::vector<uint32_t>& columns)>& take) const;
   StatusOr<DecodedColumnPtr> ReadColumn(OpenTable* table, size_t column, bool keep) const;
 
   const SegmentTables& tables_;
