@@ -13,8 +13,10 @@
 namespace pitwall::history {
 namespace {
 
+using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::Pair;
 
 class FleetRoutesTest : public ::testing::TestWithParam<int> {
  protected:
@@ -131,6 +133,8 @@ TEST_P(FleetRoutesTest, MissingPeersAreReportedInResponse) {
       Ask(fleet_.router(0), "GET", "/api/pitwall/v1/jobs", {{"if-none-match", "*"}});
   EXPECT_EQ(again.status, 200);
   for (const auto& [name, value] : jobs.headers) EXPECT_NE(name, "ETag");
+  for (const http::HttpResponse* partial : {&jobs, &query, &both})
+    EXPECT_THAT(partial->headers, Contains(Pair("Cache-Control", "no-store")));
 
   for (int i = 0; i < kJobs; ++i) {
     const http::HttpResponse job =
