@@ -261,8 +261,8 @@ class StepWindowsTest : public HistoryServiceTest {
     });
   }
 
-  // Rewrites all segments without summaries, as older versions did, and removes the catalog.
-  void RewriteInOldFormat() {
+  // Rewrites all segments without summaries, and removes the catalog.
+  void RewriteWithoutSummaries() {
     Close();
     std::vector<std::string> paths;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(dir_)) {
@@ -336,7 +336,7 @@ TEST_F(StepWindowsTest, HeatMapOfSteadyJobReadsNoSamples) {
   EXPECT_EQ(Compare(history()).blocks, read.blocks);
 }
 
-TEST_F(StepWindowsTest, SegmentsOfOlderVersionsFallBackToSamples) {
+TEST_F(StepWindowsTest, SegmentsWithoutSummaries_FallBackToSamples) {
   Open();
   SendRows({.attempts = true, .evaluates = true}, 0, 1);
   Seal();
@@ -344,7 +344,7 @@ TEST_F(StepWindowsTest, SegmentsOfOlderVersionsFallBackToSamples) {
   StepQuery query;
   query.job = *history().FindJob("job-1");
   const StepHeatMap before = *MakeStepHeatMap(history(), query, 60, true);
-  RewriteInOldFormat();
+  RewriteWithoutSummaries();
   Open();
   EXPECT_EQ(Compare(history()).blocks, 0U);
   const StepHeatMap after = *MakeStepHeatMap(history(), query, 60, true);

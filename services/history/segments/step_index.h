@@ -26,7 +26,7 @@ struct ModeSteps {
 };
 
 struct StepIndex {
-  bool known = false;  // false in catalog rows of former formats, which have no step ranges
+  bool known = false;  // false if the segment or its catalog row has no step ranges
   std::vector<ModeSteps> modes;
 
   const ModeSteps* Find(const std::string& mode) const;
