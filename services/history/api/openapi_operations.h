@@ -23,8 +23,9 @@ struct Operation {
 };
 
 // Reads an OpenAPI file. `x-role` is the role of an operation (default: view, which only GET
-// may have), and an empty `security` list marks an open one. A parameter of type array is repeatable unless `explode` is
-// false. Returns InvalidArgument with the position of anything that the server does not support.
+// may have), and an empty `security` list marks an open one. A parameter of type array is
+// repeatable unless `explode` is false. Returns InvalidArgument with the position of anything that
+// the server does not support.
 StatusOr<std::vector<Operation>> ReadOperations(std::string_view text);
 
 // Returns the operations of the embedded file, which is read once. Thread-safe.
