@@ -43,6 +43,8 @@ REFUSED = [
     (["kafka.brokers=a:1", "collector.interval=3s"], "/collector/interval"),
     (["kafka.brokers=a:1", "executor.policies[0].rule=x", "executor.policies[0].mode=kill"], "/executor/policies/0/mode"),
     (["kafka.brokers=a:1", "notifier.webhooks[0].name=a"], "missing property 'url'"),
+    (["kafka.brokers=a:1", "notifier.pagerduty[0].name=a b"], "/notifier/pagerduty/0/name"),
+    (["kafka.brokers=a:1", "notifier.pagerduty[0].name=a", "notifier.pagerduty[0].existingSecret.key=k"], "/notifier/pagerduty/0/existingSecret"),
     (["kafka.brokers=a:1", "insights.persistence.size=ten"], "/insights/persistence/size"),
     ([], "kafka.brokers: required in mode distributed"),
     (["mode=standalone", "kafka.brokers=a:1"], "mode standalone does not use Kafka"),
@@ -179,7 +181,7 @@ class Rendered(unittest.TestCase):
                                  ("pitwall-collector", ["socket_mode: '0660'", "gpus: false", "interval: 1s", "uid:1000"]),
                                  ("pitwall-collector-gpu", ["gpus: true"]), ("pitwall-executor", ["mode: live", "budget: 2"]),
                                  ("pitwall-insights", ["max_bytes: 171798691840", "max_connections: 512", "certificate: '/etc/pitwall-tls/tls.crt'"]),
-                                 ("pitwall-notifier", ["env:PITWALL_WEBHOOK_0", "10.0.0.0/8", "https://pitwall.example.com"])):
+                                 ("pitwall-notifier", ["env:PITWALL_WEBHOOK_0", "routing_key: env:PITWALL_PAGERDUTY_0", "10.0.0.0/8", "https://pitwall.example.com"])):
             plain = printed[workload].replace('"', "'")
             for text in wanted:
                 self.assertIn(text.replace("'", ""), plain.replace("'", ""), workload)

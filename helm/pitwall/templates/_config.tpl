@@ -71,7 +71,7 @@ rules:
 {{- /* Receivers other than webhooks. Their secrets come from existingSecret through environment variables. */}}
 {{- define "pitwall.receiversConfig" -}}
 {{- $v := .Values.notifier }}
-{{- range $kind, $secret := dict "alertmanagers" "headers" "slack" "url" "email" "password" "gateways" "url" }}
+{{- range $kind, $secret := dict "alertmanagers" "headers" "slack" "url" "email" "password" "gateways" "url" "pagerduty" "routing_key" }}
 {{- with get $v $kind }}
 {{ $kind }}:
 {{- range $i, $one := . }}

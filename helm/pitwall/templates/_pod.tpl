@@ -28,7 +28,7 @@
 {{- end }}
 {{- end }}
 {{- if has $component (list "notifier" "standalone") }}
-{{- range $kind := list "alertmanagers" "email" "gateways" "slack" }}
+{{- range $kind := list "alertmanagers" "email" "gateways" "pagerduty" "slack" }}
 {{- range $i, $one := get $.root.Values.notifier $kind }}
 {{- with $one.existingSecret }}
 - name: PITWALL_{{ upper $kind }}_{{ $i }}
