@@ -141,7 +141,7 @@ std::vector<Command> ServiceCommands() {
                       "pitwall processor --kafka kafka:9092 --share 0/2"}),
       ServiceCommand("notifier",
                      "Serve issues by gRPC and send them to webhooks, Alertmanager, Slack, e-mail, "
-                     "and SMS",
+                     "PagerDuty, and SMS",
                      {"pitwall notifier --kafka kafka:9092 --grpc-listen 127.0.0.1:9871"}),
       ServiceCommand("executor", "Stop jobs according to the configured policies",
                      {"pitwall executor --kafka kafka:9092 --config /etc/pitwall/pitwall.yaml"}),

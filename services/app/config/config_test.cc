@@ -53,7 +53,8 @@ TEST(Config, PrintConfig_EveryKind_RoundTrips) {
       "  alertmanagers: [{name: am, urls: ['http://a:9093', 'http://b:9093'], labels: {a: b}}]\n"
       "  slack: [{name: s, url: 'env:SLACK', channel: '#x'}]\n"
       "  email: [{name: m, host: mail, from: 'a@b.c', to: ['d@e.f'], port: 465}]\n"
-      "  gateways: [{name: g, url: 'https://g', body: '{}', success: ['202']}]\n");
+      "  gateways: [{name: g, url: 'https://g', body: '{}', success: ['202']}]\n"
+      "  pagerduty: [{name: p, routing_key: 'env:KEY', resolve_ended: false}]\n");
   ASSERT_TRUE(receivers.ok()) << receivers.status();
   config.notifier.receivers = receivers->notifier.receivers;
   config.executor.policies.push_back({.rule = "starter/*", .mode = "live"});

@@ -81,7 +81,7 @@ export function ActionsView({ job }: TabProps) {
         {actions.data && notifications.length === 0 && (
           <p class="dim pad">
             No notifications were sent for this job. The notifier's configuration lists the receivers: webhooks,
-            Alertmanager, Slack, email, and gateways.
+            Alertmanager, Slack, email, PagerDuty, and gateways.
           </p>
         )}
         {notifications.length > 0 && (
