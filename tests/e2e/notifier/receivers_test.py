@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """End-to-end test of receivers with real servers: Alertmanager, an SMTP server with TLS and AUTH, an HTTP gateway, and Slack's JSON format.
+PagerDuty's Events API is a local HTTP server.
 
 receivers_test.py PITWALL
 """
@@ -68,6 +69,32 @@ notifier:
     - {matchers: ['severity="warning"', 'job=~"e2e|x"'], receivers: [am]}
     - {matchers: ['severity="info"'], receivers: [info]}
 """
+ENQUEUE = "/v2/enqueue"
+ROUTING_KEY = "0123456789abcdef-routing-key"
+# LossHigh is a symptom of LossExploded, so both belong to one incident. The loss is at most 9.
+PAGERDUTY_RULES = """
+groups:
+- name: steps
+  clock: step
+  interval: 1
+  rules:
+  - alert: LossExploded
+    expr: max_over_time(train_loss[20]) > 5
+    labels: {severity: critical}
+    annotations: {summary: "the loss of <rank> {{ $labels.rank }} is \\"high\\" & stays so"}
+    explains: [LossHigh]
+  - alert: LossHigh
+    expr: max_over_time(train_loss[20]) > %d
+    labels: {severity: warning}
+"""
+PAGERDUTY_CONFIG = """
+external_url: https://pitwall.example
+http: {act_token_file: %(dir)s/act}
+reload_interval: 100ms
+notifier:
+  pagerduty:
+    - {name: pager, url: "%(url)s", routing_key: "file:%(dir)s/routing_key"}
+"""
 
 
 def free_port():
@@ -76,26 +103,11 @@ def free_port():
         return probe.getsockname()[1]
 
 
-class Receivers(unittest.TestCase):
+class ReceiverTest(unittest.TestCase):
     def setUp(self):
         self.work = tempfile.mkdtemp(prefix="pitwall-e2e-")
         self.addCleanup(shutil.rmtree, self.work)
-        self.gateway = Hooks({"/sms": 202, "/info": 204})
-        self.addCleanup(self.gateway.close)
-        self.ports = {"am": free_port(), "gone": free_port(), "other": free_port(), "smtp": free_port(), "smtps": free_port(),
-                      "gateway": self.gateway.server_port, "dir": self.work}
-        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost", "-addext",
-                        "subjectAltName=DNS:localhost", "-keyout", self.path("key.pem"), "-out", self.path("cert.pem")],
-                       check=True, capture_output=True)
-        for name, text in (("act", "act-token-of-a-test"), ("password", "s3cret ä"), ("header", "Bearer of-the-gateway"), ("key", 'k"1'),
-                           ("slack", "http://127.0.0.1:%d/services/T/B/slack-secret" % self.gateway.server_port)):
-            write(self.path(name), text)
-        os.mkdir(self.path("mails"))
-        self.smtp = self.start([DEBIAN_PYTHON, os.path.join(HERE, "smtp_server.py"), self.path("mails"), self.path("cert.pem"),
-                                self.path("key.pem"), str(self.ports["smtp"]), str(self.ports["smtps"])], stdout=subprocess.PIPE)
-        self.assertEqual(self.smtp.stdout.readline(), b"ready\n")
-        self.alertmanager = self.start_alertmanager()
-        self.other = self.start_alertmanager("other")
+        write(self.path("act"), "act-token-of-a-test")
 
     def path(self, name):
         return os.path.join(self.work, name)
@@ -113,6 +125,38 @@ class Receivers(unittest.TestCase):
         for pipe in (process.stdout, process.stderr):
             if pipe:
                 pipe.close()
+
+    def run_pitwall(self, number):
+        return Pitwall(BINARY, self.path("log-%d" % number), "--config", self.path("pitwall.yaml"), "--data-dir", self.path("data"),
+                       "--rules", self.path("rules.yaml"), "--socket", self.path("c.sock"), "--node", "n", "--interval", "200ms",
+                       variables={"WRONG": "not the password"})
+
+    def silence(self, *arguments, code=0):
+        done = subprocess.run([BINARY, "silence"] + list(arguments) + ["--url", self.pitwall.http, "--token-file", self.path("act")],
+                              capture_output=True, text=True, timeout=PATIENCE)
+        self.assertEqual(done.returncode, code, done.stderr)
+        return done.stdout if code == 0 else done.stderr
+
+
+class Receivers(ReceiverTest):
+    def setUp(self):
+        super().setUp()
+        self.gateway = Hooks({"/sms": 202, "/info": 204})
+        self.addCleanup(self.gateway.close)
+        self.ports = {"am": free_port(), "gone": free_port(), "other": free_port(), "smtp": free_port(), "smtps": free_port(),
+                      "gateway": self.gateway.server_port, "dir": self.work}
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost", "-addext",
+                        "subjectAltName=DNS:localhost", "-keyout", self.path("key.pem"), "-out", self.path("cert.pem")],
+                       check=True, capture_output=True)
+        for name, text in (("password", "s3cret ä"), ("header", "Bearer of-the-gateway"), ("key", 'k"1'),
+                           ("slack", "http://127.0.0.1:%d/services/T/B/slack-secret" % self.gateway.server_port)):
+            write(self.path(name), text)
+        os.mkdir(self.path("mails"))
+        self.smtp = self.start([DEBIAN_PYTHON, os.path.join(HERE, "smtp_server.py"), self.path("mails"), self.path("cert.pem"),
+                                self.path("key.pem"), str(self.ports["smtp"]), str(self.ports["smtps"])], stdout=subprocess.PIPE)
+        self.assertEqual(self.smtp.stdout.readline(), b"ready\n")
+        self.alertmanager = self.start_alertmanager()
+        self.other = self.start_alertmanager("other")
 
     def start_alertmanager(self, which="am"):
         config = write(self.path("alertmanager.yaml"), "route: {receiver: none, group_wait: 0s, group_interval: 1s}\nreceivers: [{name: none}]\n")
@@ -143,17 +187,6 @@ class Receivers(unittest.TestCase):
 
     def said(self, path):
         return self.gateway.said(path)
-
-    def run_pitwall(self, number):
-        return Pitwall(BINARY, self.path("log-%d" % number), "--config", self.path("pitwall.yaml"), "--data-dir", self.path("data"),
-                       "--rules", self.path("rules.yaml"), "--socket", self.path("c.sock"), "--node", "n", "--interval", "200ms",
-                       variables={"WRONG": "not the password"})
-
-    def silence(self, *arguments, code=0):
-        done = subprocess.run([BINARY, "silence"] + list(arguments) + ["--url", self.pitwall.http, "--token-file", self.path("act")],
-                              capture_output=True, text=True, timeout=PATIENCE)
-        self.assertEqual(done.returncode, code, done.stderr)
-        return done.stdout if code == 0 else done.stderr
 
     def test_each_receiver_gets_job_rule_rank_and_step(self):
         write(self.path("rules.yaml"), RULES)
@@ -280,6 +313,85 @@ class Receivers(unittest.TestCase):
         printed = subprocess.run([BINARY, "standalone", "--config", self.path("pitwall.yaml"), "--print-config"], capture_output=True, text=True)
         self.assertNotIn("slack-secret", printed.stdout)
         self.assertEqual(self.pitwall.stop(), 0, self.pitwall.log())
+
+
+class PagerDuty(ReceiverTest):
+    def setUp(self):
+        super().setUp()
+        self.pagerduty = Hooks({ENQUEUE: 202})
+        self.addCleanup(self.pagerduty.close)
+        write(self.path("routing_key"), ROUTING_KEY)
+        write(self.path("rules.yaml"), PAGERDUTY_RULES % 100)
+        write(self.path("pitwall.yaml"), PAGERDUTY_CONFIG % {"dir": self.work, "url": self.pagerduty.url(ENQUEUE)})
+
+    def events(self):
+        return [json.loads(body) for _, body in self.pagerduty.said(ENQUEUE)]
+
+    def last_event(self, action, after):
+        """Returns the newest event if it has that action and follows the first `after` events."""
+        events = self.events()
+        return events[-1] if len(events) > after and events[-1]["event_action"] == action else None
+
+    def actions_with_receiver(self, job):
+        actions = fetch(self.pitwall.http + "/api/pitwall/v1/actions?job=" + urllib.parse.quote(job))[1]
+        return actions if '"pager"' in actions else None
+
+    def test_incident_triggers_one_alert_and_its_end_resolves_it(self):
+        self.pitwall = self.run_pitwall(1)
+        self.addCleanup(lambda: self.pitwall.kill())
+        training = train(self.path("c.sock"), 100_000, nan_from=1_000_000)  # runs until the test ends it
+        self.addCleanup(self.end, training)
+
+        found = wait_for("the alert", self.events)[0]
+        self.assertEqual((found["event_action"], found["routing_key"]), ("trigger", ROUTING_KEY))
+        self.assertRegex(found["dedup_key"], r"^pitwall-\w+$")
+        self.assertRegex(found["client_url"], r"^https://pitwall\.example/jobs/")
+        payload = found["payload"]
+        details = payload["custom_details"]
+        self.assertEqual((payload["severity"], payload["group"], payload["class"], payload["source"]),
+                         ("critical", "e2e", "LossExploded", details["job_id"]))
+        self.assertRegex(payload["summary"], r"^\[critical\] e2e: LossExploded rank 0 .*step \d+$")
+        self.assertIn('the loss of <rank> 0 is "high" & stays so', details["description"])
+        self.assertEqual(details["rank"], "0")
+
+        # A lower limit adds an issue to the silenced incident. The end of the silence sends the update immediately.
+        # The silence starts with the incident, because the data that is evaluated next may be older than the silence.
+        silenced = json.loads(self.silence("add", 'job="e2e"', "--start", payload["timestamp"], "--duration", "1h", "--author", "ada", "--comment", "a test",
+                                           "--json"))
+        write(self.path("rules.yaml"), PAGERDUTY_RULES % 6)
+        wait_for("the withheld incident", lambda: self.pitwall.metric("pitwall_receiver_withheld_issues") > 0)
+        sent = len(self.events())
+        self.silence("expire", silenced["id"])
+        updated = wait_for("the update", lambda: self.last_event("trigger", after=sent))
+        self.assertRegex(updated["payload"]["summary"], r"^\[critical\] UPDATE e2e: LossExploded")
+        self.assertEqual(updated["payload"]["custom_details"]["issues"], "2, 2 open")
+
+        # The restarted notifier resolves the same alert.
+        self.pitwall.kill()
+        self.pitwall = self.run_pitwall(2)
+        wait_for("the client to reconnect", lambda: self.pitwall.said("hello from rank 0"))
+        sent = len(self.events())
+        training.terminate()
+        training.wait(PATIENCE)
+        ended = wait_for("the resolution", lambda: self.last_event("resolve", after=sent))
+        self.assertRegex(ended["payload"]["custom_details"]["ended"], r"^ended: job_ended")
+        events = self.events()
+        self.assertEqual({event["dedup_key"] for event in events}, {found["dedup_key"]})
+        self.assertEqual([event["event_action"] for event in events[:-1]], ["trigger"] * (len(events) - 1))
+
+        self.assert_routing_key_is_secret(details["job_id"])
+        self.assertEqual(self.pitwall.stop(), 0, self.pitwall.log())
+
+    def assert_routing_key_is_secret(self, job):
+        shown = [self.pitwall.log(), fetch(self.pitwall.http + "/metrics")[1]]
+        # The page shows the notifications from this list.
+        shown.append(wait_for("the notifications of the job", lambda: self.actions_with_receiver(job)))
+        with open(self.path("log-1")) as log:
+            shown.append(log.read())
+        printed = subprocess.run([BINARY, "standalone", "--config", self.path("pitwall.yaml"), "--print-config"], capture_output=True, text=True)
+        self.assertIn("routing_key", printed.stdout, printed.stderr)
+        for text in shown + [printed.stdout]:
+            self.assertNotIn(ROUTING_KEY, text)
 
 
 if __name__ == "__main__":
