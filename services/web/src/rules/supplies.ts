@@ -1,7 +1,7 @@
 // Commands that supply a rule's missing input, by series prefix.
 const commands: [RegExp, string][] = [
   [
-    /^(node_|DCGM|system_(filesystem|memory_(oom|errors)))/,
+    /^(node_|DCGM|system_(filesystem|memory_oom))/,
     "Run an exporter on the nodes, and load pack:derive before the other rules",
   ],
   [/^(hw|system|process|cgroup|ib|nfs|gpu|node|pitwall_c)/, "Run the collector on the job's nodes: pitwall collector"],
