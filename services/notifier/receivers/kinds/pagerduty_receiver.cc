@@ -128,7 +128,8 @@ class PagerDutySettings final : public ReceiverSettings {
   PagerDutySettings() { actions = "none"; }
 
   void Keys(ConfigKeys& keys) override {
-    CommonKeys(keys, {.notify = true, .actions = false});
+    // The alert is the incident, so the end of one of its issues must not resolve it.
+    CommonKeys(keys, {.notify = false, .notify_symptoms = false, .actions = false});
     keys.Text("routing_key", &routing_key,
               "Location of the integration key of the service: `file:PATH` or `env:NAME`. "
               "Required.");

@@ -46,9 +46,11 @@ void ReceiverSettings::CommonKeys(ConfigKeys& keys, const KeysOfKind& has) {
     keys.Choice("notify", {"incidents", "events"}, &notify,
                 "Messages to send: notifications of incidents, or every event of each issue.");
   }
-  keys.Bool("notify_symptoms", &notify_symptoms,
-            has.notify ? "With `events`: also send issues whose root cause is open."
-                       : "Also send issues whose root cause is open.");
+  if (has.notify_symptoms) {
+    keys.Bool("notify_symptoms", &notify_symptoms,
+              has.notify ? "With `events`: also send issues whose root cause is open."
+                         : "Also send issues whose root cause is open.");
+  }
   if (has.actions) ActionsKey(keys);
   if (name.empty())
     keys.CheckKey("name", "a receiver requires a name, under which its position is stored");

@@ -58,6 +58,7 @@ class ReceiverSettings {
   // Common keys that a kind may omit.
   struct KeysOfKind {
     bool notify = true;
+    bool notify_symptoms = true;
     bool actions = true;
   };
   // Visits the keys that all kinds have.
