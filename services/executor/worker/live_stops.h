@@ -49,7 +49,7 @@ class LiveStops {
   // The decisions were not committed.
   void OnFailed(const std::vector<StopDecision>& stops);
 
-  // Moves the unconfirmed stops on, after the index has read all decisions of the log. A decision
+  // Resolves the unconfirmed stops after the index has read all decisions of the log. A decision
   // that is not in the log is released. `ours` is true if this worker made the last commit.
   // Otherwise, another executor decided the issue and acts on it.
   void Confirm(bool ours);
