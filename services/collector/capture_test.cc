@@ -88,7 +88,7 @@ TEST_F(CaptureTopicBridgeTest, ForwardsRequestsOfARecreatedTopic) {
   AwaitGiven(2);
   log_.Recreate(kControlTopic);
   Append(cloudevents::EncodeCaptureRequest(RequestOf("new", 60 * kNanosPerSecond)));
-  for (int i = 0; i < 4; ++i) Turn();
+  for (int i = 0; i < 14; ++i) Turn();
   bridge_->Stop();
   EXPECT_THAT(given_, testing::ElementsAre("a", "b", "new"));
 }

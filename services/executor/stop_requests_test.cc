@@ -77,7 +77,7 @@ TEST_F(StopRequestsTest, RequestOfARecreatedTopicIsRead) {
   log_.Recreate("pitwall.actions");
   Ask(Request("request-3"));
   for (int i = 0; i < 2; ++i) {
-    clock_.Advance(kNanosPerSecond);
+    clock_.Advance(10 * kNanosPerSecond);
     ASSERT_TRUE(requests.Read(&events).ok());
   }
   ASSERT_EQ(events.size(), 3U);

@@ -68,7 +68,8 @@ Status TopicFollower::Poll(Duration timeout, FollowedRecords* out) {
   }
   const bool moved_back = reader_->position() < polled_from_;
   const MonotonicTime now = clock_->Monotonic();
-  if (moved_back || (out->records.empty() && now >= next_check_)) {
+  // While the log does not respond, a check would only wait for another request.
+  if (moved_back || (polled.ok() && out->records.empty() && now >= next_check_)) {
     next_check_ = now + options_.check_interval;
     const Status checked = CheckReplaced().status();
     if (polled.ok()) polled = checked;

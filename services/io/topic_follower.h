@@ -39,8 +39,9 @@ struct FollowerOptions {
   int max_silent_polls = 30;
   // Minimum time between attempts to open the partition. Until then, Poll repeats the last error.
   Duration open_interval = Duration::Seconds(1);
-  // Minimum time between checks for a replaced log, which happen after polls without records.
-  Duration check_interval = Duration::Seconds(1);
+  // Minimum time between checks for a replaced log, which happen after polls without records. A
+  // check is a request to the log; a Kafka reader detects most replacements without it.
+  Duration check_interval = Duration::Seconds(10);
 };
 
 struct FollowedRecords {

@@ -37,7 +37,7 @@ class TopicFollowerTest : public testing::Test {
   }
   // Polls without waiting. Every poll checks for a replaced log.
   FollowedRecords Poll(TopicFollower& follower, absl::StatusCode code = absl::StatusCode::kOk) {
-    clock_.Advance(2 * kNanosPerSecond);
+    clock_.Advance(20 * kNanosPerSecond);
     FollowedRecords out;
     const Status polled = follower.Poll(Duration::Zero(), &out);
     EXPECT_EQ(polled.code(), code) << polled;
@@ -138,6 +138,16 @@ TEST_F(TopicFollowerTest, KeepsThePositionOverAnError) {
   log_.FailPolls(1, Unavailable("no leader"));
   EXPECT_THAT(Values(Poll(follower, absl::StatusCode::kUnavailable)), IsEmpty());
   EXPECT_THAT(Values(Poll(follower)), ElementsAre("b"));
+}
+
+TEST_F(TopicFollowerTest, DoesNotCheckForAReplacedLogAfterAnError) {
+  for (const char* value : {"a", "b"}) Append(value);
+  TopicFollower follower(&clock_, &log_, kAt);
+  Poll(follower);
+  log_.Recreate("topic");
+  log_.FailPolls(1, Unavailable("no leader"));
+  EXPECT_TRUE(Poll(follower, absl::StatusCode::kUnavailable).replaced.ok());
+  EXPECT_FALSE(Poll(follower).replaced.ok());
 }
 
 TEST_F(TopicFollowerTest, RestartsInAReplacedLogAtItsStart) {

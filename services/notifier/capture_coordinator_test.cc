@@ -86,7 +86,7 @@ TEST_F(CaptureCoordinatorTest, ReturnsOnlyTheRepliesOfARecreatedTopic) {
   Answer("b", 1);
   log_.Recreate(kCapturesTopic);
   Answer("new", 2);
-  for (int i = 0; i < 4; ++i) Turn();
+  for (int i = 0; i < 14; ++i) Turn();
   coordinator_->Stop();
   ASSERT_EQ(coordinator_->Find({.job = "j"})->size(), 1u);
   EXPECT_EQ(coordinator_->Find({.job = "j"})->at(0).rank, 2);

@@ -320,7 +320,7 @@ TEST_F(ParameterChangeHandlerTest, RequestOfRecreatedTopic_IsAnswered) {
   ASSERT_EQ(Answers(first).size(), 1u);
   log_.Recreate(kActionsTopic);
   const std::string second = Ask(5);
-  Run(8);
+  Run(20);
   EXPECT_THAT(Answers(second), ElementsAre(HasSubstr("done")));
 }
 

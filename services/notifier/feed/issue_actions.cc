@@ -31,7 +31,8 @@ Status IssueActions::Open() {
   std::vector<std::unique_ptr<TopicFollower>> followers;
   Positions next;
   const FollowerOptions options{.last_offsets = static_cast<int64_t>(max_acts_),
-                                .max_records = kPollRecords};
+                                .max_records = kPollRecords,
+                                .check_interval = Duration::Seconds(1)};
   for (int32_t p = 0; p < *partitions; ++p) {
     auto follower =
         std::make_unique<TopicFollower>(clock_, log_, TopicPartition{topic_, p}, options);
