@@ -12,6 +12,7 @@ import pitwall
 from fake_collector import decode_client_message
 from pitwall import _wire
 from pitwall.capture import _profile, _stacks
+from pitwall.pytorch import _operations
 
 
 def here_i_wait(event):
@@ -76,6 +77,20 @@ class CaptureTest(ClientTest):
         with pitwall.phase("collective"):
             answer = self.capture(collector)
         self.assertEqual(answer["collective"], [{"group": "default", "operation": "", "sequence": 137, "bytes": 0}])
+
+    def test_response_names_the_awaited_collective_of_several_groups(self):
+        collector = self.collector()
+        self.start(collector)
+        operations = _operations.of(self.recorder())
+        operations.begin("default", "barrier", 0)
+        operations.begin("tensor-parallel", "all_gather", 0)
+        number = operations.begin("tensor-parallel", "all_reduce", 4096)
+        operations.enter("tensor-parallel", number)
+        with pitwall.phase("collective"):
+            answer = self.capture(collector)
+        self.assertEqual(answer["collective"], [{"group": "tensor-parallel", "operation": "all_reduce", "sequence": 2, "bytes": 4096}])
+        operations.leave()
+        self.assertEqual(self.capture(collector, "c2")["collective"], [])
 
     def test_two_captures_of_idle_thread_are_equal(self):
         collector = self.collector()

@@ -150,7 +150,7 @@ class WrappedTest(TorchTest):
 
 
 RANKS = """
-import os, sys
+import os, sys, threading, time
 rank, port = int(sys.argv[1]), sys.argv[2]
 import torch, torch.distributed as distributed, pitwall
 torch.set_num_threads(1)
@@ -180,6 +180,19 @@ for step in range(4):
     assert work.is_completed() and mean[0] == 4
     distributed.barrier()
     optimizer.step()
+seen = []
+def await_collective():  # the state that a capture would report while rank 0 waits for rank 1
+    while not seen:
+        awaited = pitwall._client.client.recorder.operations.awaited()
+        if awaited is not None and awaited[0] != "default":
+            seen.append(awaited[1:2] + awaited[3:])
+        time.sleep(0.001)
+    open(port + ".seen", "w").close()
+if rank == 0:
+    threading.Thread(target=await_collective).start()
+while rank == 1 and not os.path.exists(port + ".seen"):
+    time.sleep(0.01)
+distributed.all_reduce(mean, group=pair)
 found = [torch.empty(3) for _ in range(2)]
 distributed.all_gather(found, torch.full((3,), float(rank)))
 assert found[1][0] == 1
@@ -188,7 +201,7 @@ handle.close()
 if bucket is not None:
     bucket.close()
 assert distributed.all_reduce is not wrapped
-print(repr((norms, [float(p.detach().sum()) for p in model.parameters()])), flush=True)
+print(repr((norms, [float(p.detach().sum()) for p in model.parameters()], seen)), flush=True)
 pitwall.finish(timeout=5)
 distributed.barrier()
 os._exit(0)  # gloo's threads may crash at interpreter exit, with or without pitwall
@@ -227,6 +240,7 @@ class RanksTest(support.ClientTest):
     def test_two_ranks_with_gloo_record_collectives(self):
         results, by_rank = self.run_ranks("plain")
         self.assertEqual(results[0][1], results[1][1])  # the ranks stay in sync
+        self.assertEqual(results[0][2], [("all_reduce", 4000)])
         for rank, updates in by_rank.items():
             norms = self.of(updates, "train_grad_norm")
             self.assertEqual([step for _, _, step in norms], [0, 1, 2, 3])
@@ -251,7 +265,7 @@ class RanksTest(support.ClientTest):
             self.assertTrue(all(t[1] > 0 for t in times))
             self.assertTrue(self.of(updates, "train_collective_bus_bandwidth_bytes_per_second"))
             spans = [s for u in updates for s in u["spans"] if s["name"] == "collective"]
-            self.assertEqual(len(spans), 13 + 4 + 4)  # waits for asynchronous collectives and for DDP's collectives
+            self.assertEqual(len(spans), 14 + 4 + 4)  # waits for asynchronous collectives and for DDP's collectives
         groups = [{labels["group"] for labels, _, _ in self.of(u, "train_collective_operations_total")}
                   for u in by_rank.values()]
         self.assertEqual(groups[0], groups[1])

@@ -82,11 +82,9 @@ def _lines(frame: Optional[FrameType]) -> tuple[list[str], int]:
 
 def collective(recorder: Recorder, phase: str, stacks: Sequence[Stack]) -> Optional[_wire.Collective]:
     """Returns (group, operation, sequence, bytes) of the running collective, or None. An empty string or 0 means that the field is unknown."""
-    find_open = getattr(sys.modules.get("pitwall.pytorch._collectives"), "open_collective", None)
-    if find_open is not None:
-        known: Optional[_wire.Collective] = find_open()
-        if known is not None:
-            return known
+    awaited: Optional[_wire.Collective] = recorder.operations.awaited() if recorder.operations is not None else None
+    if awaited is not None:
+        return awaited
     inner = [line for line in (stacks[0][3] if stacks else []) if _COLLECTIVES in line]
     if phase != "collective" and not inner:
         return None

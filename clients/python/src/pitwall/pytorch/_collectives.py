@@ -163,6 +163,7 @@ def _begin_wait(recorder: Recorder, work: object) -> Optional[_Waiting]:
     try:
         times = _collective_times.of(recorder)
         group, number, device = times.forget(work)
+        _operations.of(recorder).enter(group, number)
         begun = recorder.now() if device is None else times.mark(device)
         return _waiting(recorder), group, number, device, begun
     except Exception:
@@ -177,6 +178,7 @@ def _end_wait(recorder: Recorder, waiting: Optional[_Waiting], completed: bool) 
     if phase is not None:
         _waited(recorder, phase, record=device is None)
     try:
+        _operations.of(recorder).leave()
         times = _collective_times.of(recorder)
         if group is not None and device is not None:
             times.add_pair(recorder.mode(), group, device, begun)
@@ -232,6 +234,7 @@ def _begin(operation: str, arguments: Tuple[Any, ...], named: Dict[str, Any]) ->
         name, size = _group_name(group), max(
             [_bytes(value) for value in (*arguments, *named.values())], default=0)
         number = _count(recorder, name, operation, size)
+        _operations.of(recorder).enter(name, number)
         device = _device(arguments, named)
         begun = None if device is None else _collective_times.of(recorder).mark(device)
         return recorder, recorder.begin_phase("collective"), name, operation, size, group, number, device, begun
@@ -245,6 +248,7 @@ def _end(timing: Optional[_Timing], completed: bool, result: Any) -> None:
         return
     try:
         recorder, phase, name, operation, size, group, number, device, begun = timing
+        _operations.of(recorder).leave()
         times, mode = _collective_times.of(recorder), recorder.mode()
         launched = hasattr(result, "wait")  # an asynchronous call; the wait comes later or never
         if device is not None:

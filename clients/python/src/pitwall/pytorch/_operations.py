@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from typing import Dict, Optional, Tuple
 
+from .._wire import Collective
 from ..recording._recorder import Recorder, SetState
 
 MAX_GROUPS = 256
@@ -43,6 +44,7 @@ class Operations:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._groups: Dict[str, _Group] = {}
+        self._awaited: Optional[Tuple[str, int]] = None  # group and number of the collective that the training thread waits for
 
     def begin(self, group: str, operation: str, size: int) -> Optional[int]:
         """Counts a collective and returns its number in the group. size: bytes that every rank must pass, or 0 if the sizes may differ."""
@@ -64,6 +66,25 @@ class Operations:
             known = self._groups.get(group)
             if known is not None and number is not None and (known.completed is None or number > known.completed):
                 known.completed = number
+
+    def enter(self, group: Optional[str], number: Optional[int]) -> None:
+        """Marks a collective as the one that the calling thread waits for, until leave()."""
+        self._awaited = None if group is None or number is None else (group, number)
+
+    def leave(self) -> None:
+        """Marks the end of the wait. Called in every case, also if the collective failed."""
+        self._awaited = None
+
+    def awaited(self) -> Optional[Collective]:
+        """Returns the collective that a thread waits for, or None. The operation is empty and the size 0 if they are unknown. Thread-safe."""
+        awaited = self._awaited
+        if awaited is None:
+            return None
+        name, number = awaited
+        with self._lock:
+            group = self._groups[name]
+            operation = next((operation for operation, newest in group.newest.items() if newest == number), "")
+            return name, operation, number, group.size if number == group.begun else 0
 
     def report(self, set_state: SetState) -> None:
         """Passes the changes since the last call to set_state(metric, labels, number)."""
