@@ -52,15 +52,24 @@ prometheus::ClientMetric::Histogram Read(const Histogram& histogram) {
 
 }  // namespace
 
+// Exactly one of `read`, `histogram`, and `lister` is set.
 struct Exposition::Item {
+  static std::unique_ptr<Item> Of(std::string_view name, std::string_view help,
+                                  prometheus::MetricType type, Labels labels) {
+    return std::make_unique<Item>(Item{.name = std::string(name),
+                                       .help = std::string(help),
+                                       .type = type,
+                                       .labels = std::move(labels)});
+  }
+
   uint64_t id = 0;
   std::string name;
   std::string help;
   prometheus::MetricType type = prometheus::MetricType::Untyped;
   Labels labels;
-  std::function<double()> read;          // set for a counter or gauge
-  const Histogram* histogram = nullptr;  // set for a histogram, instead of `read`
-  SampleLister lister;                   // set for a callback, instead of `read`
+  std::function<double()> read;  // value of a counter or gauge
+  const Histogram* histogram = nullptr;
+  SampleLister lister;
 };
 
 Registration::Registration(Registration&& other) noexcept
@@ -107,66 +116,40 @@ void Exposition::Remove(uint64_t id) {
 
 Registration Exposition::Add(std::string_view name, std::string_view help, Labels labels,
                              const Counter* counter) {
-  return Insert(std::make_unique<Item>(
-      Item{.id = 0,
-           .name = std::string(name),
-           .help = std::string(help),
-           .type = prometheus::MetricType::Counter,
-           .labels = std::move(labels),
-           .read = [counter] { return static_cast<double>(counter->value()); },
-           .histogram = nullptr,
-           .lister = {}}));
+  auto item = Item::Of(name, help, prometheus::MetricType::Counter, std::move(labels));
+  item->read = [counter] { return static_cast<double>(counter->value()); };
+  return Insert(std::move(item));
 }
 
 Registration Exposition::Add(std::string_view name, std::string_view help, Labels labels,
                              const SharedCounter* counter) {
-  return Insert(std::make_unique<Item>(
-      Item{.id = 0,
-           .name = std::string(name),
-           .help = std::string(help),
-           .type = prometheus::MetricType::Counter,
-           .labels = std::move(labels),
-           .read = [counter] { return static_cast<double>(counter->value()); },
-           .histogram = nullptr,
-           .lister = {}}));
+  auto item = Item::Of(name, help, prometheus::MetricType::Counter, std::move(labels));
+  item->read = [counter] { return static_cast<double>(counter->value()); };
+  return Insert(std::move(item));
 }
 
 Registration Exposition::Add(std::string_view name, std::string_view help, Labels labels,
                              const Gauge* gauge) {
-  return Insert(std::make_unique<Item>(Item{.id = 0,
-                                            .name = std::string(name),
-                                            .help = std::string(help),
-                                            .type = prometheus::MetricType::Gauge,
-                                            .labels = std::move(labels),
-                                            .read = [gauge] { return gauge->value(); },
-                                            .histogram = nullptr,
-                                            .lister = {}}));
+  auto item = Item::Of(name, help, prometheus::MetricType::Gauge, std::move(labels));
+  item->read = [gauge] { return gauge->value(); };
+  return Insert(std::move(item));
 }
 
 Registration Exposition::Add(std::string_view name, std::string_view help, Labels labels,
                              const Histogram* histogram) {
-  return Insert(std::make_unique<Item>(Item{.id = 0,
-                                            .name = std::string(name),
-                                            .help = std::string(help),
-                                            .type = prometheus::MetricType::Histogram,
-                                            .labels = std::move(labels),
-                                            .read = {},
-                                            .histogram = histogram,
-                                            .lister = {}}));
+  auto item = Item::Of(name, help, prometheus::MetricType::Histogram, std::move(labels));
+  item->histogram = histogram;
+  return Insert(std::move(item));
 }
 
 Registration Exposition::Add(std::string_view name, std::string_view help, MetricType type,
                              SampleLister lister) {
-  return Insert(std::make_unique<Item>(Item{.id = 0,
-                                            .name = std::string(name),
-                                            .help = std::string(help),
-                                            .type = type == MetricType::kCounter
-                                                        ? prometheus::MetricType::Counter
-                                                        : prometheus::MetricType::Gauge,
-                                            .labels = {},
-                                            .read = {},
-                                            .histogram = nullptr,
-                                            .lister = std::move(lister)}));
+  auto item = Item::Of(name, help,
+                       type == MetricType::kCounter ? prometheus::MetricType::Counter
+                                                    : prometheus::MetricType::Gauge,
+                       Labels());
+  item->lister = std::move(lister);
+  return Insert(std::move(item));
 }
 
 std::string Exposition::Render() const {
