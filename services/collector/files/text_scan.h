@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 
 namespace pitwall::collector {
@@ -36,6 +37,15 @@ class TextScan {
   }
   // Returns the next word as a number, or nullopt if it is malformed.
   std::optional<uint64_t> Number() { return ToNumber(Word()); }
+  // Reads one number per element. Returns false at the first word that is not a number.
+  bool Numbers(std::span<uint64_t> numbers) {
+    for (uint64_t& number : numbers) {
+      const std::optional<uint64_t> next = Number();
+      if (!next.has_value()) return false;
+      number = *next;
+    }
+    return true;
+  }
   std::string_view rest() const { return rest_; }
 
   static std::optional<uint64_t> ToNumber(std::string_view word) {

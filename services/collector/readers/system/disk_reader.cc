@@ -43,13 +43,7 @@ class DiskReader final : public SeriesReader {
           !IsWholeDisk(device))
         continue;
       std::array<uint64_t, kColumns> columns{};
-      size_t count = 0;
-      for (; count < kColumns; ++count) {
-        const auto number = words.Number();
-        if (!number.has_value()) break;
-        columns[count] = *number;
-      }
-      if (count < kColumns) {
+      if (!words.Numbers(columns)) {
         context_.counters->read_errors.fetch_add(1, std::memory_order_relaxed);
         continue;
       }

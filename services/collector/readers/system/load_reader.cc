@@ -1,4 +1,6 @@
 // Reader of /proc/loadavg: load averages.
+#include <utility>
+
 #include "services/base/text/strings.h"
 #include "services/collector/files/proc_file.h"
 #include "services/collector/files/text_scan.h"
@@ -21,9 +23,7 @@ class LoadReader final : public SeriesReader {
       context_.counters->read_errors.fetch_add(1, std::memory_order_relaxed);
       return false;
     }
-    const bool first = !known_;
-    known_ = true;
-    return first;
+    return !std::exchange(known_, true);
   }
 
   void Describe(std::vector<SeriesDescriptor>* out) const override {

@@ -1,5 +1,6 @@
 // Reader of /proc/meminfo: memory usage.
 #include <algorithm>
+#include <utility>
 
 #include "services/collector/files/proc_file.h"
 #include "services/collector/files/text_scan.h"
@@ -32,9 +33,7 @@ class MemoryReader final : public SeriesReader {
       context_.counters->read_errors.fetch_add(1, std::memory_order_relaxed);
       return false;
     }
-    const bool first = !known_;
-    known_ = true;
-    return first;
+    return !std::exchange(known_, true);
   }
 
   void Describe(std::vector<SeriesDescriptor>* out) const override {

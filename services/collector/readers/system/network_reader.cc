@@ -49,13 +49,7 @@ class NetworkReader final : public SeriesReader {
       if (device.empty() || IsVirtual(device)) continue;
       std::array<uint64_t, kColumns> columns{};
       TextScan words(line.substr(colon + 1));
-      size_t count = 0;
-      for (; count < kColumns; ++count) {
-        const auto number = words.Number();
-        if (!number.has_value()) break;
-        columns[count] = *number;
-      }
-      if (count < kColumns) {
+      if (!words.Numbers(columns)) {
         context_.counters->read_errors.fetch_add(1, std::memory_order_relaxed);
         continue;
       }
