@@ -67,16 +67,7 @@ void OnReport(const rd_kafka_message_t& message) {
 
 StatusOr<std::shared_ptr<PolledProducer>> PolledProducer::Open(const KafkaLogOptions& options) {
   ClientConfig config(options);
-  config.Set("enable.idempotence", "true")
-      .Set("acks", "all")
-      .Set("compression.codec", options.rdkafka.contains("compression.codec")
-                                    ? options.rdkafka.at("compression.codec")
-                                    : "zstd")
-      .Set("partitioner", "murmur2_random")
-      .Set("linger.ms", FormatDouble(static_cast<double>(options.linger_ns) / kNanosPerMilli))
-      .Set("message.max.bytes", options.max_record_bytes)
-      .Set("message.timeout.ms", TimeoutMs(options.append_timeout_ns))
-      .Set("queue.buffering.max.kbytes", options.append_queue_bytes >> 10);
+  config.SetProducer(options, options.append_timeout_ns);
   auto state = std::make_unique<ClientState>();
   state->on_delivery = OnReport;
   ASSIGN_OR_RETURN(auto client, config.Build(RD_KAFKA_PRODUCER, std::move(state)));

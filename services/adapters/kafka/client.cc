@@ -153,6 +153,19 @@ ClientConfig& ClientConfig::Set(std::string_view key, int64_t value) {
   return Set(key, Cat(value));
 }
 
+ClientConfig& ClientConfig::SetProducer(const KafkaLogOptions& options, int64_t timeout_ns) {
+  return Set("enable.idempotence", "true")
+      .Set("acks", "all")
+      .Set("compression.codec", options.rdkafka.contains("compression.codec")
+                                    ? options.rdkafka.at("compression.codec")
+                                    : "zstd")
+      .Set("partitioner", "murmur2_random")
+      .Set("linger.ms", FormatDouble(static_cast<double>(options.linger_ns) / kNanosPerMilli))
+      .Set("message.max.bytes", options.max_record_bytes)
+      .Set("message.timeout.ms", TimeoutMs(timeout_ns))
+      .Set("queue.buffering.max.kbytes", options.append_queue_bytes >> 10);
+}
+
 StatusOr<std::unique_ptr<Client>> ClientConfig::Build(rd_kafka_type_t type,
                                                       std::unique_ptr<ClientState> state) {
   RETURN_IF_ERROR(status_);

@@ -83,6 +83,9 @@ class ClientConfig {
   explicit ClientConfig(const KafkaLogOptions& options);
   ClientConfig& Set(std::string_view key, std::string_view value);
   ClientConfig& Set(std::string_view key, int64_t value);
+  // Sets the options of an idempotent producer. A record that the brokers have not acknowledged
+  // within `timeout_ns` fails.
+  ClientConfig& SetProducer(const KafkaLogOptions& options, int64_t timeout_ns);
   // Creates the client. May be called only once. Returns the error of the first setting that
   // librdkafka rejected.
   StatusOr<std::unique_ptr<Client>> Build(rd_kafka_type_t type, std::unique_ptr<ClientState> state);

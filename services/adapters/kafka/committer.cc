@@ -24,16 +24,7 @@ StatusOr<std::unique_ptr<KafkaCommitter>> KafkaCommitter::Open(const KafkaLogOpt
   ClientConfig config(options);
   config.Set("transactional.id", transactional_id)
       .Set("transaction.timeout.ms", TimeoutMs(options.transaction_timeout_ns))
-      .Set("enable.idempotence", "true")
-      .Set("acks", "all")
-      .Set("compression.codec", options.rdkafka.contains("compression.codec")
-                                    ? options.rdkafka.at("compression.codec")
-                                    : "zstd")
-      .Set("partitioner", "murmur2_random")
-      .Set("linger.ms", FormatDouble(static_cast<double>(options.linger_ns) / kNanosPerMilli))
-      .Set("message.max.bytes", options.max_record_bytes)
-      .Set("message.timeout.ms", TimeoutMs(options.commit_timeout_ns))
-      .Set("queue.buffering.max.kbytes", options.append_queue_bytes >> 10);
+      .SetProducer(options, options.commit_timeout_ns);
   auto state = std::make_unique<ClientState>();
   // This callback runs on the thread that calls the functions below.
   state->on_delivery = [self = committer.get()](const rd_kafka_message_t& message) {
