@@ -4,6 +4,7 @@
 
 #include "services/base/text/stable_hash.h"
 #include "services/base/text/strings.h"
+#include "services/model/issues/enum_names.h"
 
 namespace pitwall {
 namespace {
@@ -12,14 +13,6 @@ constexpr std::array<std::string_view, 4> kTypes = {
     "io.pitwall.action.requested"};
 constexpr std::array<std::string_view, 3> kKinds = {"stop", "interval", "parameter"};
 constexpr std::array<std::string_view, 2> kModes = {"dry_run", "live"};
-
-template <typename Enum, size_t N>
-std::optional<Enum> Parse(const std::array<std::string_view, N>& names, std::string_view name) {
-  for (size_t i = 0; i < N; ++i) {
-    if (names[i] == name) return static_cast<Enum>(i);
-  }
-  return std::nullopt;
-}
 }  // namespace
 
 std::string_view ActionEventTypeName(ActionEventType type) {
@@ -28,13 +21,13 @@ std::string_view ActionEventTypeName(ActionEventType type) {
 std::string_view ActionKindName(ActionKind kind) { return kKinds[static_cast<size_t>(kind)]; }
 std::string_view ActionModeName(ActionMode mode) { return kModes[static_cast<size_t>(mode)]; }
 std::optional<ActionEventType> ParseActionEventType(std::string_view name) {
-  return Parse<ActionEventType>(kTypes, name);
+  return ParseName<ActionEventType>(kTypes, name);
 }
 std::optional<ActionKind> ParseActionKind(std::string_view name) {
-  return Parse<ActionKind>(kKinds, name);
+  return ParseName<ActionKind>(kKinds, name);
 }
 std::optional<ActionMode> ParseActionMode(std::string_view name) {
-  return Parse<ActionMode>(kModes, name);
+  return ParseName<ActionMode>(kModes, name);
 }
 
 std::string ChangeText(const ParameterChange& change) {

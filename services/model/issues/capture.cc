@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "services/model/issues/enum_names.h"
+
 namespace pitwall {
 namespace {
 
@@ -60,10 +62,7 @@ std::string_view CaptureStateName(CaptureState state) {
 }
 
 std::optional<CaptureState> ParseCaptureState(std::string_view name) {
-  for (size_t i = 0; i < kStates.size(); ++i) {
-    if (kStates[i] == name) return static_cast<CaptureState>(i);
-  }
-  return std::nullopt;
+  return ParseName<CaptureState>(kStates, name);
 }
 
 CaptureChange ChangeBetween(const CaptureLook& first, const CaptureLook& second, double seconds) {

@@ -4,6 +4,7 @@
 
 #include "services/base/text/stable_hash.h"
 #include "services/base/text/strings.h"
+#include "services/model/issues/enum_names.h"
 
 namespace pitwall {
 namespace {
@@ -18,14 +19,6 @@ constexpr std::array<std::string_view, 6> kChanges = {"",          "started",   
                                                       "rank_lost", "attempt_ended", "ended"};
 constexpr std::array<std::string_view, 7> kStatuses = {
     "Unknown", "NoData", "InProgress", "NoIssuesFound", "IssuesFound", "Error", "Stopped"};
-
-template <typename Enum, size_t N>
-std::optional<Enum> Parse(const std::array<std::string_view, N>& names, std::string_view name) {
-  for (size_t i = 0; i < N; ++i) {
-    if (names[i] == name) return static_cast<Enum>(i);
-  }
-  return std::nullopt;
-}
 }  // namespace
 
 std::string_view EventTypeName(EventType type) { return kTypes[static_cast<size_t>(type)]; }
@@ -36,19 +29,19 @@ std::string_view RuleStatusName(RuleStatus status) {
   return kStatuses[static_cast<size_t>(status)];
 }
 std::optional<EventType> ParseEventType(std::string_view name) {
-  return Parse<EventType>(kTypes, name);
+  return ParseName<EventType>(kTypes, name);
 }
 std::optional<EndReason> ParseEndReason(std::string_view name) {
-  return Parse<EndReason>(kReasons, name);
+  return ParseName<EndReason>(kReasons, name);
 }
 std::optional<EndDetail> ParseEndDetail(std::string_view name) {
-  return Parse<EndDetail>(kDetails, name);
+  return ParseName<EndDetail>(kDetails, name);
 }
 std::optional<JobChange> ParseJobChange(std::string_view name) {
-  return Parse<JobChange>(kChanges, name);
+  return ParseName<JobChange>(kChanges, name);
 }
 std::optional<RuleStatus> ParseRuleStatus(std::string_view name) {
-  return Parse<RuleStatus>(kStatuses, name);
+  return ParseName<RuleStatus>(kStatuses, name);
 }
 
 bool RuleMatches(std::string_view wanted, std::string_view rule) {
