@@ -1,8 +1,19 @@
 #include "services/notifier/receivers/receiver.h"
 
+#include <utility>
+
 #include "services/base/text/strings.h"
 
 namespace pitwall::notifier {
+
+HttpCall PostOf(std::string url, int64_t timeout_ns, std::string content_type, std::string body) {
+  HttpCall call;
+  call.url = std::move(url);
+  call.timeout = Duration::Nanos(timeout_ns);
+  call.headers.emplace_back("Content-Type", std::move(content_type));
+  call.body = std::move(body);
+  return call;
+}
 
 Verdict ClassifyHttp(const Answer& answer) {
   using Kind = Verdict::Kind;

@@ -71,6 +71,9 @@ class Receiver {
   virtual Verdict Classify(const Answer& answer) const = 0;
 };
 
+// Returns a POST request without further headers.
+HttpCall PostOf(std::string url, int64_t timeout_ns, std::string content_type, std::string body);
+
 // Classifies a status by the convention that most HTTP receivers follow: 2xx is accepted, 410 is
 // gone, 429 is throttled, and statuses for invalid requests, such as 400, are rejected. All other
 // statuses are failures. Redirects are not followed, because the address is part of the

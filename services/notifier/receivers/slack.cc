@@ -161,12 +161,7 @@ StatusOr<Call> SlackReceiver::Render(const Delivery& delivery) const {
   out.EndObject();
   out.EndArray();
   out.EndObject();
-  HttpCall call;
-  call.url = target_.url;
-  call.timeout = Duration::Nanos(target_.timeout_ns);
-  call.headers = {{"Content-Type", "application/json; charset=utf-8"}};
-  call.body = out.Take();
-  return call;
+  return PostOf(target_.url, target_.timeout_ns, "application/json; charset=utf-8", out.Take());
 }
 
 Verdict SlackReceiver::Classify(const Answer& answer) const {

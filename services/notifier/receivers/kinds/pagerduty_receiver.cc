@@ -107,12 +107,7 @@ class PagerDutyReceiver final : public Receiver {
       out.EndArray();
     }
     out.EndObject();
-    HttpCall call;
-    call.url = target_.url;
-    call.timeout = Duration::Nanos(target_.timeout_ns);
-    call.headers = {{"Content-Type", "application/json"}};
-    call.body = out.Take();
-    return call;
+    return PostOf(target_.url, target_.timeout_ns, "application/json", out.Take());
   }
 
   Verdict Classify(const Answer& answer) const override { return ClassifyHttp(answer); }
