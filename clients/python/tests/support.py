@@ -1,4 +1,4 @@
-"""Shared helpers for the client tests: a collector and a client per test, and scripts in separate processes."""
+"""Shared helpers for the client tests: a collector and a client per test, scripts in separate processes, and a fake clock."""
 import os
 import shutil
 import subprocess
@@ -13,6 +13,17 @@ sys.path[:0] = [path for path in (SOURCES, TESTS) if path not in sys.path]
 import pitwall  # noqa: E402
 from fake_collector import FakeCollector  # noqa: E402
 from pitwall._client import client  # noqa: E402
+
+
+class FakeTime:
+    """Clock that advances by one unit per call."""
+
+    def __init__(self):
+        self.now = 1000
+
+    def __call__(self):
+        self.now += 1
+        return self.now
 
 
 class ClientTest(unittest.TestCase):

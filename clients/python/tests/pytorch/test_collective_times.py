@@ -1,18 +1,10 @@
 """Tests for the time per step that a rank spends in a group's collectives, measured on the host and with the events of a fake device."""
 import unittest
 
-import support  # noqa: F401
+from support import FakeTime
+
 from pitwall.pytorch import _collective_times
 from pitwall.recording._recorder import Recorder
-
-
-class FakeTime:
-    def __init__(self):
-        self.now = 1000
-
-    def __call__(self):
-        self.now += 1
-        return self.now
 
 
 class FakeDevice:

@@ -2,20 +2,12 @@
 import random
 import unittest
 
-import support  # noqa: F401
+from support import FakeTime
+
 from fake_collector import broken_promises, decode_client_message
 from pitwall._identity import identify
 from pitwall.recording._recorder import MAX_DEPTH, MAX_MODES, MAX_STATES, STATE_NS, STATE_REPEAT_NS, Recorder
 from pitwall.transport._sender import Sender
-
-
-class FakeTime:
-    def __init__(self):
-        self.now = 1000
-
-    def __call__(self):
-        self.now += 1
-        return self.now
 
 
 class RecorderTest(unittest.TestCase):
