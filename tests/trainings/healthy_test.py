@@ -20,22 +20,8 @@ from healthy_results import bound, counts, half, replayed
 
 BINARY = None
 KEPT = os.path.join(recordings.HERE, "healthy")
-MANIFEST = os.path.join(KEPT, "recordings.json")
 MAX_BYTES = 500_000
 PACKS = ("all", "default")
-
-
-def manifest():
-    if not os.path.exists(MANIFEST):
-        return {}
-    with open(MANIFEST) as text:
-        return json.load(text)
-
-
-def save(entries):
-    with open(MANIFEST, "w") as out:
-        json.dump(entries, out, indent=1, sort_keys=True)
-        out.write("\n")
 
 
 def said(name):
@@ -59,18 +45,18 @@ def keep(result, begin=0.0, until=None):
         while os.path.getsize(target) > MAX_BYTES:
             end = first + begin + (end - first - begin) * min(0.98, 0.985 * MAX_BYTES / os.path.getsize(target))
             recordings.pack(folder, target, start, end)
-    entries = manifest()
+    entries = recordings.manifest(KEPT)
     entries[name] = {"sha256": recordings.digest(target), "kind": ran["kind"], "half": half(ran["seed"]), "from": begin, "until": round(end - first, 1),
                      "of": round(last - first, 1)}
     entries[name].update(said(name))
-    save(entries)
+    recordings.save(entries, KEPT)
     print(name, os.path.getsize(target), entries[name])
 
 
 class Healthy(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.entries = manifest()
+        cls.entries = recordings.manifest(KEPT)
 
     def test_recordings_are_unchanged(self):
         self.assertEqual({name[:-7] for name in os.listdir(KEPT) if name.endswith(".tar.xz")}, set(self.entries))
@@ -89,8 +75,8 @@ class Healthy(unittest.TestCase):
                     more = {alert: many for alert, many in now[name][which].items() if many > entry[which].get(alert, 0)}
                     self.assertEqual(more, {}, "new false reports about a healthy run")
         if UPDATE:
-            save({name: dict(entry, **{which: {alert: min(many, entry[which].get(alert, 0)) for alert, many in now[name][which].items()}
-                                       for which in PACKS}) for name, entry in self.entries.items()})
+            recordings.save({name: dict(entry, **{which: {alert: min(many, entry[which].get(alert, 0)) for alert, many in now[name][which].items()}
+                                                  for which in PACKS}) for name, entry in self.entries.items()}, KEPT)
 
     def test_poisson_bounds_are_correct(self):
         for events, right in ((0, 3.0), (1, 4.74), (2, 6.30), (3, 7.75), (30, 40.69)):

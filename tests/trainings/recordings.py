@@ -111,17 +111,19 @@ def alerts_of(pitwall, which):
     return {rule["name"] for rule in json.loads(done.stdout) if rule["kind"] == "alert"}
 
 
-def manifest():
-    path = os.path.join(KEPT, "recordings.json")
+def manifest(folder=KEPT):
+    """Returns {name: entry} for the recordings that are stored in a folder."""
+    path = os.path.join(folder, "recordings.json")
     if not os.path.exists(path):
         return {}
     with open(path) as text:
         return json.load(text)
 
 
-def save(entries):
-    os.makedirs(KEPT, exist_ok=True)
-    with open(os.path.join(KEPT, "recordings.json"), "w") as out:
+def save(entries, folder=KEPT):
+    """Stores the entries that manifest() returns."""
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, "recordings.json"), "w") as out:
         json.dump(entries, out, indent=1, sort_keys=True)
         out.write("\n")
 

@@ -17,7 +17,6 @@ import recordings  # noqa: E402
 from kinds import KINDS  # noqa: E402
 
 KEPT = os.path.join(HERE, "recordings")
-MANIFEST = os.path.join(KEPT, "recordings.json")
 MAX_BYTES = 200_000      # maximum size of a recording
 MAX_TOTAL = 12_000_000   # maximum total size of all recordings
 NEVER = 1e12
@@ -26,16 +25,7 @@ _keeping = threading.Lock()
 
 def manifest():
     """Returns {name: {sha256, until}}, where `until` is the Unix time when the test ended the run."""
-    if not os.path.exists(MANIFEST):
-        return {}
-    with open(MANIFEST) as text:
-        return json.load(text)
-
-
-def save(entries):
-    with open(MANIFEST, "w") as out:
-        json.dump(entries, out, indent=1, sort_keys=True)
-        out.write("\n")
+    return recordings.manifest(KEPT)
 
 
 def path_of(name):
@@ -98,7 +88,8 @@ def keep(pitwall, results, name):
         return str(error)
     with _keeping:
         os.rename(new, path_of(name))
-        save(dict(manifest(), **{name: {"sha256": recordings.digest(path_of(name)), "until": round(ran["until"], 2)}}))
+        entry = {"sha256": recordings.digest(path_of(name)), "until": round(ran["until"], 2)}
+        recordings.save(dict(manifest(), **{name: entry}), KEPT)
     return "kept"
 
 
