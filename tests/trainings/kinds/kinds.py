@@ -72,12 +72,12 @@ def ends():
 
 
 def frameworks():
-    for script, name, second in (("lightning_run.py", "lightning", "second_fit"), ("transformers_run.py", "transformers", "second_train"),
-                                 ("xgboost_run.py", "xgboost", "second_train")):
+    for name in ("lightning", "transformers", "xgboost"):
+        script = name + "_run.py"
         for of in ("return", "exception", "system_exit", "SIGKILL", "immediate_0"):
             yield end("%s-%s" % (name, of.lower()), of, 0, script=script)
         yield kind(name + "-idle", script=script, after="idle")
-        yield kind(name + "-second", script=script, after=second)
+        yield kind(name + "-second", script=script, after="second_fit")
     yield kind("lightning-ddp", script="lightning_run.py", world=2, launcher="itself", devices=2)
     yield end("lightning-ddp-exception", "exception", 1, script="lightning_run.py", world=2, launcher="itself", devices=2)
     yield kind("lightning-bf16", script="lightning_run.py", precision="bf16-mixed")

@@ -1,7 +1,6 @@
 """Training run with Lightning's Trainer. $PITWALL_KIND contains the arguments of the kind: steps, pace, at, end, rank, after, devices, precision."""
 import os
 import tempfile
-import time
 
 import loop
 import numerics
@@ -52,13 +51,8 @@ def main():
     torch.manual_seed(1)
     pitwall.init()
     with tempfile.TemporaryDirectory() as folder:
-        fit(folder)
-        if KIND.get("after") == "second_fit":
-            fit(folder)
-        if KIND.get("after") == "idle":
-            time.sleep(loop.IDLE)
-    if KIND.get("at") is None:
-        loop.finish(KIND.get("end", "return"))
+        loop.fit_as_configured(lambda: fit(folder))
+    loop.end_as_configured()
 
 
 if __name__ == "__main__":

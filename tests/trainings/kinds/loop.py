@@ -72,6 +72,21 @@ def finish(end):
         os.execv("/bin/true", ["true"])
 
 
+def fit_as_configured(fit):
+    """Calls `fit`, which trains a model, and does what follows the training in this kind."""
+    fit()
+    if KIND.get("after") == "second_fit":
+        fit()
+    if KIND.get("after") == "idle":
+        time.sleep(IDLE)
+
+
+def end_as_configured():
+    """Ends the process in the way of this kind, unless a Culprit ended it during the training."""
+    if KIND.get("at") is None:
+        finish(KIND.get("end", "return"))
+
+
 class Culprit:
     """The fault or the early end of this rank."""
 

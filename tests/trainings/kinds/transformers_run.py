@@ -58,13 +58,8 @@ def main():
     transformers.utils.logging.set_verbosity_error()
     pitwall.init()
     with tempfile.TemporaryDirectory() as folder:
-        train(folder)
-        if KIND.get("after") == "second_train":
-            train(folder)
-        if KIND.get("after") == "idle":
-            time.sleep(loop.IDLE)
-    if KIND.get("at") is None:
-        loop.finish(KIND.get("end", "return"))
+        loop.fit_as_configured(lambda: train(folder))
+    loop.end_as_configured()
 
 
 if __name__ == "__main__":

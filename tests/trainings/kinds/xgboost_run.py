@@ -31,13 +31,8 @@ def train():
 
 def main():
     pitwall.init()
-    train()
-    if KIND.get("after") == "second_train":
-        train()
-    if KIND.get("after") == "idle":
-        time.sleep(loop.IDLE)
-    if KIND.get("at") is None:
-        loop.finish(KIND.get("end", "return"))
+    loop.fit_as_configured(train)
+    loop.end_as_configured()
 
 
 if __name__ == "__main__":
