@@ -13,6 +13,7 @@ import torch
 import torch.distributed as distributed
 
 import pitwall
+from timed_net import timed
 
 STEP = {"gap": 0, "dataloader": 0.01, "forward": 0.03, "backward": 0.05, "optimizer": 0.01}
 STEP_SECONDS = sum(STEP.values())
@@ -107,30 +108,7 @@ def train(cell):
     rank = int(os.environ["RANK"])
     fault = Fault(cell, rank)
     work = fault.do
-
-    class Busy(torch.autograd.Function):
-        @staticmethod
-        def forward(context, x):
-            work("forward")
-            return x.clone()
-
-        @staticmethod
-        def backward(context, gradient):
-            work("backward")
-            return gradient
-
-    class Net(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.first, self.last = torch.nn.Linear(32, 64), torch.nn.Linear(64, 8)
-
-        def forward(self, x):
-            return self.last(Busy.apply(torch.relu(self.first(x))))
-
-    class Optimizer(torch.optim.SGD):
-        def step(self, closure=None):
-            work("optimizer")
-            return super().step(closure)
+    Net, Optimizer = timed(work)
 
     def batches():
         generator = torch.Generator().manual_seed(100 + rank)

@@ -25,6 +25,8 @@ except ImportError:
     sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "clients", "python", "src"))
     import pitwall
 
+from timed_net import timed
+
 SECONDS = {"gap": 0, "dataloader": 0.01, "forward": 0.03, "backward": 0.05, "optimizer": 0.01}
 RANK = int(os.environ["RANK"])
 
@@ -58,30 +60,7 @@ def main():
     options.add_argument("--steps", type=int, default=100000)
     options = options.parse_args()
     work = Work(options.control)
-
-    class Busy(torch.autograd.Function):
-        @staticmethod
-        def forward(context, x):
-            work.do("forward")
-            return x.clone()
-
-        @staticmethod
-        def backward(context, gradient):
-            work.do("backward")
-            return gradient
-
-    class Net(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.first, self.last = torch.nn.Linear(32, 64), torch.nn.Linear(64, 8)
-
-        def forward(self, x):
-            return self.last(Busy.apply(torch.relu(self.first(x))))
-
-    class Optimizer(torch.optim.SGD):
-        def step(self, closure=None):
-            work.do("optimizer")
-            return super().step(closure)
+    Net, Optimizer = timed(work.do)
 
     def batches():
         generator = torch.Generator().manual_seed(100 + RANK)
