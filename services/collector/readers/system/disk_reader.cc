@@ -4,11 +4,9 @@
 #include <array>
 
 #include "services/base/text/strings.h"
-#include "services/collector/files/proc_file.h"
 #include "services/collector/files/text_scan.h"
-#include "services/collector/readers/device_rows.h"
+#include "services/collector/readers/device_file_reader.h"
 #include "services/collector/readers/system/system_readers.h"
-#include "services/model/value.h"
 
 namespace pitwall::collector {
 namespace {
@@ -16,69 +14,49 @@ namespace {
 constexpr size_t kColumns = 11;       // number of columns in all kernels since 2.6
 constexpr double kSectorBytes = 512;  // unit of the file, regardless of the disk's sector size
 
-class DiskReader final : public SeriesReader {
+class DiskReader final : public DeviceFileReader<5> {
  public:
   explicit DiskReader(const ReaderContext& context)
-      : context_(context),
-        file_(UnderRoot(context.root, "proc/diskstats")),
+      : DeviceFileReader(context, UnderRoot(context.root, "proc/diskstats")),
         block_dir_(UnderRoot(context.root, "sys/block")),
         has_block_dir_(access(block_dir_.c_str(), R_OK) == 0) {}
 
-  bool Read() override {
-    const auto text = file_.Read();
-    valid_ = text.has_value();
-    if (!valid_) {
-      context_.counters->read_errors.fetch_add(1, std::memory_order_relaxed);
-      return false;
-    }
-    rows_.Begin();
-    TextScan lines(*text);
-    std::string_view line;
-    while (lines.Line(&line)) {
-      TextScan words(line);
-      words.Word();  // major device number
-      words.Word();  // minor device number
-      const std::string_view device = words.Word();
-      if (device.empty() || StartsWith(device, "loop") || StartsWith(device, "ram") ||
-          !IsWholeDisk(device))
-        continue;
-      std::array<uint64_t, kColumns> columns{};
-      if (!words.Numbers(columns)) {
-        context_.counters->read_errors.fetch_add(1, std::memory_order_relaxed);
-        continue;
-      }
-      if (auto* row = rows_.Next(device)) {
-        (*row)[0] = static_cast<double>(columns[2]) * kSectorBytes;
-        (*row)[1] = static_cast<double>(columns[6]) * kSectorBytes;
-        (*row)[2] = static_cast<double>(columns[0]);
-        (*row)[3] = static_cast<double>(columns[4]);
-        (*row)[4] = static_cast<double>(columns[9]) / 1e3;
-      }
-    }
-    return rows_.End();
-  }
-
   void Describe(std::vector<SeriesDescriptor>* out) const override {
-    for (const auto& device : rows_.devices()) {
+    for (const auto& device : rows().devices()) {
       for (std::string_view name : {"system_disk_io_bytes_total", "system_disk_operations_total"}) {
         for (std::string_view direction : {"read", "write"}) {
-          out->push_back(NodeSeries(context_, SeriesKind::kCounter, name,
+          out->push_back(NodeSeries(context(), SeriesKind::kCounter, name,
                                     {{"device", device.name}, {"direction", direction}}));
         }
       }
-      out->push_back(NodeSeries(context_, SeriesKind::kCounter, "system_disk_io_time_seconds_total",
-                                {{"device", device.name}}));
+      out->push_back(NodeSeries(context(), SeriesKind::kCounter,
+                                "system_disk_io_time_seconds_total", {{"device", device.name}}));
     }
-  }
-
-  double* Fill(double* row) const override {
-    for (const auto& device : rows_.devices()) {
-      for (double value : device.values) *row++ = valid_ ? value : MissingValue();
-    }
-    return row;
   }
 
  private:
+  void ReadLine(std::string_view line) override {
+    TextScan words(line);
+    words.Word();  // major device number
+    words.Word();  // minor device number
+    const std::string_view device = words.Word();
+    if (device.empty() || StartsWith(device, "loop") || StartsWith(device, "ram") ||
+        !IsWholeDisk(device))
+      return;
+    std::array<uint64_t, kColumns> columns{};
+    if (!words.Numbers(columns)) {
+      CountError();
+      return;
+    }
+    if (auto* row = rows().Next(device)) {
+      (*row)[0] = static_cast<double>(columns[2]) * kSectorBytes;
+      (*row)[1] = static_cast<double>(columns[6]) * kSectorBytes;
+      (*row)[2] = static_cast<double>(columns[0]);
+      (*row)[3] = static_cast<double>(columns[4]);
+      (*row)[4] = static_cast<double>(columns[9]) / 1e3;
+    }
+  }
+
   // Partitions are skipped, because their traffic is already included in their disk's traffic. The
   // result is cached by name.
   bool IsWholeDisk(std::string_view device) {
@@ -90,13 +68,9 @@ class DiskReader final : public SeriesReader {
     return whole;
   }
 
-  const ReaderContext context_;
-  ProcFile file_;
   const std::string block_dir_;
   const bool has_block_dir_;
   StringMap<bool> whole_;
-  bool valid_ = false;
-  DeviceRows<5> rows_;
 };
 
 }  // namespace

@@ -2,11 +2,9 @@
 #include <array>
 
 #include "services/base/text/strings.h"
-#include "services/collector/files/proc_file.h"
 #include "services/collector/files/text_scan.h"
-#include "services/collector/readers/device_rows.h"
+#include "services/collector/readers/device_file_reader.h"
 #include "services/collector/readers/system/system_readers.h"
-#include "services/model/value.h"
 
 namespace pitwall::collector {
 namespace {
@@ -27,65 +25,41 @@ bool IsVirtual(std::string_view device) {
   return false;
 }
 
-class NetworkReader final : public SeriesReader {
+class NetworkReader final : public DeviceFileReader<8> {
  public:
   explicit NetworkReader(const ReaderContext& context)
-      : context_(context), file_(HostNetFile(context.root, "dev")) {}
-
-  bool Read() override {
-    const auto text = file_.Read();
-    valid_ = text.has_value();
-    if (!valid_) {
-      context_.counters->read_errors.fetch_add(1, std::memory_order_relaxed);
-      return false;
-    }
-    rows_.Begin();
-    TextScan lines(*text);
-    std::string_view line;
-    while (lines.Line(&line)) {
-      const size_t colon = line.find(':');
-      if (colon == std::string_view::npos) continue;  // lines with column headers
-      const std::string_view device = Trim(line.substr(0, colon));
-      if (device.empty() || IsVirtual(device)) continue;
-      std::array<uint64_t, kColumns> columns{};
-      TextScan words(line.substr(colon + 1));
-      if (!words.Numbers(columns)) {
-        context_.counters->read_errors.fetch_add(1, std::memory_order_relaxed);
-        continue;
-      }
-      if (auto* row = rows_.Next(device)) {
-        for (size_t i = 0; i < 4; ++i) {
-          (*row)[2 * i] = static_cast<double>(columns[i]);
-          (*row)[2 * i + 1] = static_cast<double>(columns[8 + i]);
-        }
-      }
-    }
-    return rows_.End();
-  }
+      : DeviceFileReader(context, HostNetFile(context.root, "dev")) {}
 
   void Describe(std::vector<SeriesDescriptor>* out) const override {
-    for (const auto& device : rows_.devices()) {
+    for (const auto& device : rows().devices()) {
       for (std::string_view name : kNames) {
         for (std::string_view direction : {"receive", "transmit"}) {
-          out->push_back(NodeSeries(context_, SeriesKind::kCounter, name,
+          out->push_back(NodeSeries(context(), SeriesKind::kCounter, name,
                                     {{"device", device.name}, {"direction", direction}}));
         }
       }
     }
   }
 
-  double* Fill(double* row) const override {
-    for (const auto& device : rows_.devices()) {
-      for (double value : device.values) *row++ = valid_ ? value : MissingValue();
-    }
-    return row;
-  }
-
  private:
-  const ReaderContext context_;
-  ProcFile file_;
-  bool valid_ = false;
-  DeviceRows<8> rows_;
+  void ReadLine(std::string_view line) override {
+    const size_t colon = line.find(':');
+    if (colon == std::string_view::npos) return;  // lines with column headers
+    const std::string_view device = Trim(line.substr(0, colon));
+    if (device.empty() || IsVirtual(device)) return;
+    std::array<uint64_t, kColumns> columns{};
+    TextScan words(line.substr(colon + 1));
+    if (!words.Numbers(columns)) {
+      CountError();
+      return;
+    }
+    if (auto* row = rows().Next(device)) {
+      for (size_t i = 0; i < 4; ++i) {
+        (*row)[2 * i] = static_cast<double>(columns[i]);
+        (*row)[2 * i + 1] = static_cast<double>(columns[8 + i]);
+      }
+    }
+  }
 };
 
 }  // namespace
