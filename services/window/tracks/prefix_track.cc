@@ -119,13 +119,8 @@ void PrefixTrack::Save(BinaryWriter& out) const {
 
 void PrefixTrack::Load(BinaryReader& in, size_t columns) {
   after_ = Position::FromNs(in.I64());
-  const size_t n = in.Count(3);
-  if (n > columns) {
-    in.Fail();
-    return;
-  }
-  columns_.assign(n, Column());
-  for (size_t c = 0; c < n && in.ok(); ++c) {
+  LoadColumnCount(in, 3, columns, &columns_);
+  for (size_t c = 0; c < columns_.size() && in.ok(); ++c) {
     Column& column = columns_[c];
     column.skipped = in.I64();
     column.positions = in.I64s();

@@ -242,13 +242,8 @@ void SampleTrack::Save(BinaryWriter& out) const {
 }
 
 void SampleTrack::Load(BinaryReader& in, size_t columns) {
-  const size_t n = in.Count(2);
-  if (n > columns) {
-    in.Fail();
-    return;
-  }
-  columns_.assign(n, Samples());
-  for (size_t c = 0; c < n && in.ok(); ++c) {
+  LoadColumnCount(in, 2, columns, &columns_);
+  for (size_t c = 0; c < columns_.size() && in.ok(); ++c) {
     columns_[c].lost = Position::FromNs(in.I64());
     const uint64_t limit = in.U64();
     const size_t samples = in.Count(9);

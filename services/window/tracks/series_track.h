@@ -26,6 +26,16 @@ void KeepColumns(const std::vector<uint32_t>& keep, std::vector<Column>* columns
   *columns = std::move(kept);
 }
 
+// Begins Load for a series track: reads the number of columns, each of which occupies at least
+// `min_bytes`, and replaces the columns with empty ones. More than `limit` columns are an error.
+template <typename Column>
+void LoadColumnCount(BinaryReader& in, size_t min_bytes, size_t limit,
+                     std::vector<Column>* columns) {
+  const size_t n = in.Count(min_bytes);
+  if (n > limit) return in.Fail();
+  columns->assign(n, Column());
+}
+
 // Not thread-safe. Has the same columns as the selector; the owner sets their number.
 class SeriesTrack {
  public:

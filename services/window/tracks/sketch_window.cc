@@ -255,13 +255,8 @@ void SketchWindow::Save(BinaryWriter& out) const {
 }
 
 void SketchWindow::Load(BinaryReader& in, size_t columns) {
-  const size_t n = in.Count(4);
-  if (n > columns) {
-    in.Fail();
-    return;
-  }
-  columns_.assign(n, Column());
-  for (size_t c = 0; c < n && in.ok(); ++c) {
+  LoadColumnCount(in, 4, columns, &columns_);
+  for (size_t c = 0; c < columns_.size() && in.ok(); ++c) {
     Column& column = columns_[c];
     const size_t entries = in.Count(1);
     const uint64_t entered = in.U64();

@@ -138,13 +138,8 @@ void StateTrack::Load(BinaryReader& in, size_t columns) {
     return d >= Duration::Zero() && d < Position::Latest() - Position();
   };
   after_ = Position::FromNs(in.I64());
-  const size_t n = in.Count(3);
-  if (n > columns) {
-    in.Fail();
-    return;
-  }
-  columns_.assign(n, Column());
-  for (size_t c = 0; c < n && in.ok(); ++c) {
+  LoadColumnCount(in, 3, columns, &columns_);
+  for (size_t c = 0; c < columns_.size() && in.ok(); ++c) {
     Column& column = columns_[c];
     column.lost = Position::FromNs(in.I64());
     const uint64_t limit = in.U64();
