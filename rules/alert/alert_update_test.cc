@@ -2,12 +2,12 @@
 // machine.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <map>
 #include <random>
 
 #include "rules/alert/element_lookup.h"
 #include "rules/alert/testing/alert_script.h"
+#include "services/base/testing/random_seed.h"
 
 namespace pitwall::alert {
 namespace {
@@ -301,9 +301,7 @@ class NaiveAlerts {
 };
 
 TEST(AlertUpdate, RandomWalkMatchesPrometheusEval) {
-  const char* const fixed = std::getenv("PITWALL_TEST_SEED");
-  const uint64_t seed =
-      fixed != nullptr ? std::strtoull(fixed, nullptr, 10) : std::random_device{}();
+  const uint64_t seed = RandomSeed();
   SCOPED_TRACE(Cat("PITWALL_TEST_SEED=", seed));
   std::mt19937_64 random(seed);
   size_t events = 0;

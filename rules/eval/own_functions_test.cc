@@ -5,13 +5,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <limits>
 #include <map>
 #include <random>
 
 #include "rules/eval/evaluator.h"
 #include "rules/eval/testing/fake_store.h"
+#include "rules/eval/testing/naive_distance.h"
+#include "services/base/testing/random_seed.h"
 #include "services/base/text/strings.h"
 
 namespace pitwall::eval {
@@ -263,31 +264,6 @@ std::map<Labels, double> NaivePeers(const std::vector<std::pair<Labels, double>>
   return out;
 }
 
-// Computes the distance from entropies: the square root of H((p + q) / 2) - (H(p) + H(q)) / 2.
-double NaiveDistance(const std::map<double, double>& a, const std::map<double, double>& b) {
-  std::vector<double> p, q, m;
-  double at_a = 0, at_b = 0;
-  for (const auto& [bound, count] : a) {
-    if (!b.contains(bound)) continue;
-    p.push_back((count - at_a) / a.rbegin()->second);
-    q.push_back((b.at(bound) - at_b) / b.rbegin()->second);
-    m.push_back((p.back() + q.back()) / 2);
-    at_a = count;
-    at_b = b.at(bound);
-  }
-  const auto entropy = [](const std::vector<double>& shares) {
-    double h = 0;
-    for (const double share : shares) h -= share > 0 ? share * std::log2(share) : 0;
-    return h;
-  };
-  return p.size() < 2 ? kNan : std::sqrt(std::max(0.0, entropy(m) - (entropy(p) + entropy(q)) / 2));
-}
-
-uint64_t Seed() {
-  const char* const fixed = std::getenv("PITWALL_TEST_SEED");
-  return fixed != nullptr ? std::strtoull(fixed, nullptr, 10) : std::random_device{}();
-}
-
 void ExpectSame(const std::map<Labels, double>& want, const Vector& got, double tolerance) {
   size_t present = 0;
   for (size_t i = 0; i < got.size(); ++i) {
@@ -307,7 +283,7 @@ void ExpectSame(const std::map<Labels, double>& want, const Vector& got, double 
 }
 
 void PeersEqualNaive(bool ratio) {
-  const uint64_t seed = Seed();
+  const uint64_t seed = RandomSeed();
   SCOPED_TRACE(Cat("PITWALL_TEST_SEED=", seed));
   std::mt19937_64 random(seed);
   size_t scored = 0;
@@ -335,16 +311,7 @@ void PeersEqualNaive(bool ratio) {
         double value = std::normal_distribution<double>(100, 5)(random);
         if (ties) value = static_cast<double>(random() % 4);
         if (random() % 12 == 0) value = odd[random() % 5];
-        switch (random() % 8) {
-          case 0:
-            store.Remove(labels);
-            break;
-          case 1:
-            store.Set(labels, std::nullopt);
-            break;
-          default:
-            store.Set(labels, value);
-        }
+        store.Change(random() % 8, labels, value);
       }
       evaluator.Begin(tick, &store);
       std::vector<std::pair<Labels, double>> elements;
@@ -364,7 +331,7 @@ TEST(Property, PeerScoresMatchNaiveImplementation) { PeersEqualNaive(/*ratio=*/f
 TEST(Property, PeerRatiosMatchNaiveImplementation) { PeersEqualNaive(/*ratio=*/true); }
 
 TEST(Property, HistogramDistancesMatchNaiveImplementation) {
-  const uint64_t seed = Seed();
+  const uint64_t seed = RandomSeed();
   SCOPED_TRACE(Cat("PITWALL_TEST_SEED=", seed));
   std::mt19937_64 random(seed);
   const double bounds[] = {0.1, 0.5, 1, 2.5, 10, kInf};

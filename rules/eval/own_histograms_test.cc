@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <limits>
 #include <map>
 #include <random>
@@ -13,6 +12,8 @@
 
 #include "rules/eval/evaluator.h"
 #include "rules/eval/testing/fake_store.h"
+#include "rules/eval/testing/naive_distance.h"
+#include "services/base/testing/random_seed.h"
 #include "services/base/text/strings.h"
 
 namespace pitwall::eval {
@@ -139,30 +140,8 @@ TEST(PeerHistograms, TooManyHistograms_ErrorContainsLimit) {
   EXPECT_EQ(DistancesOf(many).size(), 1024u);
 }
 
-// Computes the distance from entropies: the square root of H((p + q) / 2) - (H(p) + H(q)) / 2.
-double NaiveDistance(const Buckets& a, const Buckets& b) {
-  std::vector<double> p, q, m;
-  double at_a = 0, at_b = 0;
-  for (const auto& [bound, count] : a) {
-    if (!b.contains(bound)) continue;
-    p.push_back((count - at_a) / a.rbegin()->second);
-    q.push_back((b.at(bound) - at_b) / b.rbegin()->second);
-    m.push_back((p.back() + q.back()) / 2);
-    at_a = count;
-    at_b = b.at(bound);
-  }
-  const auto entropy = [](const std::vector<double>& shares) {
-    double h = 0;
-    for (const double share : shares) h -= share > 0 ? share * std::log2(share) : 0;
-    return h;
-  };
-  return p.size() < 2 ? kNan : std::sqrt(std::max(0.0, entropy(m) - (entropy(p) + entropy(q)) / 2));
-}
-
 TEST(Property, PeerHistogramsMatchNaiveImplementation) {
-  const char* const fixed = std::getenv("PITWALL_TEST_SEED");
-  const uint64_t seed =
-      fixed != nullptr ? std::strtoull(fixed, nullptr, 10) : std::random_device{}();
+  const uint64_t seed = RandomSeed();
   SCOPED_TRACE(Cat("PITWALL_TEST_SEED=", seed));
   std::mt19937_64 random(seed);
   const double bounds[] = {0.1, 0.5, 1, 2.5, 10, kInf};

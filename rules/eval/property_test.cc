@@ -5,12 +5,12 @@
 
 #include <bit>
 #include <cmath>
-#include <cstdlib>
 #include <map>
 #include <random>
 
 #include "rules/eval/arithmetic.h"
 #include "rules/eval/testing/fake_store.h"
+#include "services/base/testing/random_seed.h"
 #include "services/base/text/strings.h"
 
 namespace pitwall::eval {
@@ -350,9 +350,7 @@ std::string Show(const Elements& elements) {
 }
 
 TEST(Property, BoundEvaluationMatchesNaiveEvaluator) {
-  const char* const fixed = std::getenv("PITWALL_TEST_SEED");
-  const uint64_t seed =
-      fixed != nullptr ? std::strtoull(fixed, nullptr, 10) : std::random_device{}();
+  const uint64_t seed = RandomSeed();
   SCOPED_TRACE(Cat("PITWALL_TEST_SEED=", seed));
   std::mt19937_64 random(seed);
   size_t compared = 0, elements = 0, failed = 0;
@@ -375,16 +373,8 @@ TEST(Property, BoundEvaluationMatchesNaiveEvaluator) {
                              {"y", ys[random() % 3]},
                              {"z", zs[random() % 2]}});
         const double values[] = {0, 1, 2, 3.5, -1, 1e-3, NAN, INFINITY, 1e17, 0.1};
-        switch (random() % 6) {
-          case 0:
-            store.Remove(labels);
-            break;
-          case 1:
-            store.Set(labels, std::nullopt);
-            break;
-          default:
-            store.Set(labels, values[random() % 10]);
-        }
+        const double value = values[random() % 10];
+        store.Change(random() % 6, labels, value);
       }
       if (random() % 5 == 0) store.Reverse();
       const int64_t at = static_cast<int64_t>(tick) * 1'500'000'000;

@@ -141,6 +141,12 @@ class FakeStore : public ColumnView {
     std::erase_if(series_, [&](const auto& s) { return *s.first == labels; });
     Refresh();
   }
+  // Removes the series if `choice` is 0, removes its sample if it is 1, and otherwise sets its
+  // value.
+  void Change(uint64_t choice, const Labels& labels, double value) {
+    if (choice == 0) return Remove(labels);
+    Set(labels, choice == 1 ? std::nullopt : std::optional(value));
+  }
   void Reverse() {
     std::reverse(series_.begin(), series_.end());
     Refresh();

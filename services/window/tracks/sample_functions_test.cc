@@ -4,12 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstdlib>
 #include <limits>
 #include <optional>
 #include <random>
 #include <vector>
 
+#include "services/base/testing/random_seed.h"
 #include "services/base/text/strings.h"
 #include "services/window/functions/block_quantile.h"
 #include "services/window/functions/bucket_counts.h"
@@ -208,9 +208,7 @@ TEST(Kendall, HandlesShortWindowsAndSpecialValues) {
 }
 
 TEST(Kendall, MatchesComparisonOfAllPairs) {
-  const char* const fixed = std::getenv("PITWALL_TEST_SEED");
-  const uint64_t seed =
-      fixed != nullptr ? std::strtoull(fixed, nullptr, 10) : std::random_device{}();
+  const uint64_t seed = RandomSeed();
   SCOPED_TRACE(Cat("PITWALL_TEST_SEED=", seed));
   std::mt19937_64 random(seed);
   for (int round = 0; round < 300; ++round) {
