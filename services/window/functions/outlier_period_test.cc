@@ -32,6 +32,15 @@ std::optional<double> Period(const Samples& samples, double limit) {
   return OutlierPeriod(positions, values, limit, &period) ? std::optional(period) : std::nullopt;
 }
 
+void ExpectSamePeriod(std::optional<double> want, std::optional<double> have) {
+  ASSERT_EQ(want.has_value(), have.has_value());
+  if (!want) return;
+  // Close to the limit for rounding to a whole number, the rounding error determines the result.
+  const double fraction = std::fabs(std::min(*want, *have) - std::round(*have));
+  const bool at_bound = std::fabs(fraction - std::min(0.1, 0.02 * *have)) < 1e-9;
+  ASSERT_NEAR(*want, *have, at_bound ? 0.1 + 1e-9 : 1e-9 * *want);
+}
+
 // Returns one sample per second with values around 1, and 9 at the given times.
 Samples Steps(int n, const std::vector<int>& outliers) {
   Samples out;
@@ -168,14 +177,10 @@ TEST(OutlierPeriod, MatchesDefinition) {
       if (random() % 50 == 0) value = kNan;
       all.push_back({Position::FromNs(static_cast<int64_t>(at * 1e9)), value});
     }
-    const auto want = OracleOutlierPeriod(all, 4), have = Period(samples, 4);
-    ASSERT_EQ(want.has_value(), have.has_value()) << round;
-    if (!want) continue;
-    ++detected;
-    // Close to the limit for rounding to a whole number, the rounding error determines the result.
-    const double fraction = std::fabs(std::min(*want, *have) - std::round(*have));
-    const bool at_bound = std::fabs(fraction - std::min(0.1, 0.02 * *have)) < 1e-9;
-    ASSERT_NEAR(*want, *have, at_bound ? 0.1 + 1e-9 : 1e-9 * *want) << round;
+    SCOPED_TRACE(round);
+    const auto want = OracleOutlierPeriod(all, 4);
+    ASSERT_NO_FATAL_FAILURE(ExpectSamePeriod(want, Period(samples, 4)));
+    if (want) ++detected;
   }
   EXPECT_GT(detected, 800);
 }
@@ -261,13 +266,10 @@ TEST(EventPeriod, MatchesDefinition) {
     }
     std::vector<OracleSample> all;
     for (const double at : times) all.push_back({Position(), at});
-    const auto want = OracleEventPeriod(all, resolution), have = PeriodOfTimes(times, resolution);
-    ASSERT_EQ(want.has_value(), have.has_value()) << round;
-    if (!want) continue;
-    ++detected;
-    const double fraction = std::fabs(std::min(*want, *have) - std::round(*have));
-    const bool at_bound = std::fabs(fraction - std::min(0.1, 0.02 * *have)) < 1e-9;
-    ASSERT_NEAR(*want, *have, at_bound ? 0.1 + 1e-9 : 1e-9 * *want) << round;
+    SCOPED_TRACE(round);
+    const auto want = OracleEventPeriod(all, resolution);
+    ASSERT_NO_FATAL_FAILURE(ExpectSamePeriod(want, PeriodOfTimes(times, resolution)));
+    if (want) ++detected;
   }
   EXPECT_GT(detected, 500);
 }

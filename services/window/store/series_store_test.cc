@@ -409,12 +409,8 @@ TEST(SeriesStore, AttemptWindowRestartsWithEachAttempt) {
   ASSERT_TRUE(f.Get(1).has_value());
   EXPECT_NEAR(*f.Get(1), 2.0 / 1.5 * (1.5 + 0.5 + 0.0) / 2, 0.4);
 
-  BinaryWriter out;
-  StoreSnapshot::Save(f.store, out);
-  BinaryReader in(out.data());
-  const auto restored = StoreSnapshot::Restore(in, SetOf(demands), Limits());
-  ASSERT_TRUE(restored.ok()) << restored.status();
-  for (SeriesStore* store : {&f.store, restored->get()}) {
+  const auto restored = Restored(f.store);
+  for (SeriesStore* store : {&f.store, restored.get()}) {
     ASSERT_TRUE(store
                     ->Append({At(106 * kSecond), "s", "boot", 999, 0}, std::vector<SeriesId>{f.a},
                              std::vector<double>{100})

@@ -25,17 +25,11 @@ TEST(StoreSnapshotTest, SeriesAddedAfterLastSeal_AreRestored) {
                             std::vector<double>{5})
                     .ok());
   }
-  BinaryWriter out;
-  StoreSnapshot::Save(f.store, out);
-  BinaryReader in(out.data());
-  const auto restored = StoreSnapshot::Restore(in, SetOf(demands), Limits());
-  ASSERT_TRUE(restored.ok()) << restored.status();
-  BinaryWriter again;
-  StoreSnapshot::Save(**restored, again);
-  EXPECT_EQ(again.data(), out.data());
-  (*restored)->SealTo(At(4 * kSecond));
-  (*restored)->BeginTick(At(4 * kSecond));
-  EXPECT_EQ((*restored)->results().Read(2).present.size(), 4u);
+  const auto restored = Restored(f.store);
+  EXPECT_EQ(Saved(*restored), Saved(f.store));
+  restored->SealTo(At(4 * kSecond));
+  restored->BeginTick(At(4 * kSecond));
+  EXPECT_EQ(restored->results().Read(2).present.size(), 4u);
 }
 
 TEST(StoreSnapshotTest, LabelLimitAppliesAfterRestore) {
@@ -48,13 +42,9 @@ TEST(StoreSnapshotTest, LabelLimitAppliesAfterRestore) {
   EXPECT_EQ(intern(&f.store, "2", 4'000), absl::StatusCode::kOk);
   EXPECT_EQ(intern(&f.store, "3", 4'000), absl::StatusCode::kOutOfRange);
   EXPECT_EQ(intern(&f.store, "1", 4'000), absl::StatusCode::kOk);  // b is already interned
-  BinaryWriter out;
-  StoreSnapshot::Save(f.store, out);
-  BinaryReader in(out.data());
-  const auto restored = StoreSnapshot::Restore(in, SetOf({Instant(60)}), limits);
-  ASSERT_TRUE(restored.ok()) << restored.status();
-  EXPECT_EQ(intern(restored->get(), "3", 4'000), absl::StatusCode::kOutOfRange);
-  EXPECT_EQ(intern(restored->get(), "4", 1'000), absl::StatusCode::kOk);
+  const auto restored = Restored(f.store, limits);
+  EXPECT_EQ(intern(restored.get(), "3", 4'000), absl::StatusCode::kOutOfRange);
+  EXPECT_EQ(intern(restored.get(), "4", 1'000), absl::StatusCode::kOk);
 }
 
 }  // namespace

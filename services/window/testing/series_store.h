@@ -1,14 +1,19 @@
 // Test fixture: a store with a few demands over series of the metric m, filled by hand.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <limits>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "services/base/binary.h"
 #include "services/window/store/series_store.h"
+#include "services/window/store/store_snapshot.h"
 
 namespace pitwall::window {
 
@@ -43,6 +48,22 @@ inline std::shared_ptr<DemandSet> SetOf(std::vector<Demand> demands) {
   return set;
 }
 inline Labels M(std::string_view id) { return Labels({{"__name__", "m"}, {"id", id}}); }
+
+inline std::string Saved(SeriesStore& store) {
+  BinaryWriter out;
+  StoreSnapshot::Save(store, out);
+  return std::string(out.data());
+}
+// Returns a store with the same demands that was restored from a snapshot of `store`.
+inline std::unique_ptr<SeriesStore> Restored(SeriesStore& store, const Limits& limits = {}) {
+  const std::string saved = Saved(store);
+  BinaryReader in(saved);
+  auto restored =
+      StoreSnapshot::Restore(in, std::make_shared<DemandSet>(store.results().demands()), limits);
+  EXPECT_TRUE(restored.ok()) << restored.status();
+  EXPECT_TRUE(in.Finish("state").ok());
+  return *std::move(restored);
+}
 
 struct Fixture {
   explicit Fixture(std::vector<Demand> demands, Limits limits = {})

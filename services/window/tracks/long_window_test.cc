@@ -44,12 +44,7 @@ TEST(LongWindow, ThirtyDayWindowMatchesPlainLoop) {
     ASSERT_TRUE(store->Append({At(minute * kMinute - kSecond), "s", "boot", 1, 0}, ids, row).ok());
     store->SealTo(At(minute * kMinute));
     if (minute == kMonth + 5'000) {
-      BinaryWriter out;
-      StoreSnapshot::Save(*store, out);
-      BinaryReader in(out.data());
-      StatusOr<std::unique_ptr<SeriesStore>> restored = StoreSnapshot::Restore(in, set, Limits());
-      ASSERT_TRUE(restored.ok()) << restored.status();
-      store = *std::move(restored);
+      store = Restored(*store);
       EXPECT_THAT(store->Expire(), testing::ElementsAre(ids[0]));
       ids = {SeriesStore::kUnwanted, ids[1]};
     }
@@ -124,15 +119,10 @@ TEST(LongWindow, WindowOverMemoryLimitHasNoResult) {
   EXPECT_TRUE(f.Get(1).has_value());
   EXPECT_TRUE(f.store.results().StatusOf(1).ok());
 
-  BinaryWriter out;
-  StoreSnapshot::Save(f.store, out);
-  BinaryReader in(out.data());
-  const auto restored =
-      StoreSnapshot::Restore(in, SetOf(f.store.results().demands().demands), limits);
-  ASSERT_TRUE(restored.ok()) << restored.status();
-  (*restored)->BeginTick(At((9'000 - 1) * kMinute));
-  EXPECT_EQ((*restored)->results().Read(0, {}).present[0], 0);
-  EXPECT_EQ((*restored)->results().Read(1, {}).present[0], 1);
+  const auto restored = Restored(f.store, limits);
+  restored->BeginTick(At((9'000 - 1) * kMinute));
+  EXPECT_EQ(restored->results().Read(0, {}).present[0], 0);
+  EXPECT_EQ(restored->results().Read(1, {}).present[0], 1);
 
   fill(9'000, 20'000, false);  // the samples compress to almost nothing
   EXPECT_EQ(f.Get(0), 10'000.0);

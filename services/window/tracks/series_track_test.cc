@@ -37,18 +37,6 @@ Demand OfAttempt(Demand demand) {
   return demand;
 }
 
-// Returns a copy of the store that was created from a snapshot.
-std::unique_ptr<SeriesStore> Copy(SeriesStore& store) {
-  BinaryWriter out;
-  StoreSnapshot::Save(store, out);
-  BinaryReader in(out.data());
-  auto restored =
-      StoreSnapshot::Restore(in, std::make_shared<DemandSet>(store.results().demands()), Limits());
-  EXPECT_TRUE(restored.ok()) << restored.status();
-  EXPECT_TRUE(in.Finish("state").ok());
-  return *std::move(restored);
-}
-
 TEST(Share, StateHoldsUntilNextSample) {
   Fixture f({Share(10)});
   f.Tick(1);
@@ -99,7 +87,7 @@ TEST(Share, AttemptWindowCoversWholeAttempt) {
   ASSERT_TRUE(f.Put(1003 * kSecond, 1).ok());
   f.Tick(1004);
   EXPECT_EQ(f.Get(0), 1);
-  EXPECT_EQ(Copy(f.store)->results().Read(0).values[0], 1);
+  EXPECT_EQ(Restored(f.store)->results().Read(0).values[0], 1);
 }
 
 TEST(Share, TooManyChanges_ErrorClearsOnceTheyExpire) {
@@ -151,12 +139,12 @@ TEST(FirstSamples, WindowFreezesWhenFull) {
   // Different arguments give different results for the same samples.
   EXPECT_EQ(f.store.results().Read(0, std::vector<double>{1.0}).values[0], 9);
   EXPECT_EQ(median(), 2);
-  EXPECT_EQ(Copy(f.store)->results().Read(0, half).values[0], 2);
+  EXPECT_EQ(Restored(f.store)->results().Read(0, half).values[0], 2);
 
   f.store.BeginAttempt(At((t + 1) * kSecond));
   f.Tick(t + 1);
   EXPECT_EQ(median(), std::nullopt);
-  const auto restored = Copy(f.store);
+  const auto restored = Restored(f.store);
   for (SeriesStore* store : {&f.store, restored.get()}) {
     for (int64_t i = 2; i <= 6; ++i) {
       ASSERT_TRUE(store
@@ -329,18 +317,12 @@ TEST(SeriesTracks, SeriesAddedAfterLastSeal_AreRestored) {
   for (int i = 0; i < 100; ++i) late.push_back(*f.store.Intern(M(Cat("late", i))));
   ASSERT_TRUE(
       f.store.Append({At(2 * kSecond), "s", "boot", 9, 0}, late, std::vector<double>(100, 5)).ok());
-  BinaryWriter out;
-  StoreSnapshot::Save(f.store, out);
-  BinaryReader in(out.data());
-  const auto restored = StoreSnapshot::Restore(in, SetOf(demands), Limits());
-  ASSERT_TRUE(restored.ok()) << restored.status();
-  BinaryWriter again;
-  StoreSnapshot::Save(**restored, again);
-  EXPECT_EQ(again.data(), out.data());
-  (*restored)->SealTo(At(2 * kSecond));
-  (*restored)->BeginTick(At(2 * kSecond));
+  const auto restored = Restored(f.store);
+  EXPECT_EQ(Saved(*restored), Saved(f.store));
+  restored->SealTo(At(2 * kSecond));
+  restored->BeginTick(At(2 * kSecond));
   for (uint32_t d = 0; d < 2; ++d) {
-    const Column column = (*restored)->results().Read(d, kLeast);
+    const Column column = restored->results().Read(d, kLeast);
     EXPECT_EQ(column.values[0], 1);
     EXPECT_EQ(column.values[100], 5);
     EXPECT_TRUE(column.present[100]);
