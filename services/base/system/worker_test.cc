@@ -13,17 +13,17 @@
 namespace pitwall {
 namespace {
 
+std::string NameOfThread(Worker* worker) {
+  std::array<char, 16> name{};
+  worker->Start([&name] { pthread_getname_np(pthread_self(), name.data(), name.size()); });
+  worker->Stop();
+  return name.data();
+}
+
 TEST(Worker, RunsOnANamedThread) {
   fakes::FakeClock clock;
   Worker worker(&clock, "test-worker");
-  std::string name;
-  worker.Start([&] {
-    std::array<char, 16> text{};
-    pthread_getname_np(pthread_self(), text.data(), text.size());
-    name = text.data();
-  });
-  worker.Stop();
-  EXPECT_EQ(name, "test-worker");
+  EXPECT_EQ(NameOfThread(&worker), "test-worker");
 }
 
 TEST(Worker, NamesTheThreadByNumberWithinTheLimit) {
@@ -31,14 +31,7 @@ TEST(Worker, NamesTheThreadByNumberWithinTheLimit) {
        {std::pair(0, "partition-0"), std::pair(4095, "partition-4095"),
         std::pair(1234567890, "partition-12345")}) {
     Worker worker(nullptr, "partition", number);
-    std::string name;
-    worker.Start([&] {
-      std::array<char, 16> text{};
-      pthread_getname_np(pthread_self(), text.data(), text.size());
-      name = text.data();
-    });
-    worker.Stop();
-    EXPECT_EQ(name, expected);
+    EXPECT_EQ(NameOfThread(&worker), expected);
   }
 }
 
@@ -53,33 +46,38 @@ TEST(Worker, StopEndsAWaitWithoutLimit) {
   EXPECT_FALSE(worker.started());
 }
 
-TEST(Worker, WakeEndsOneWait) {
+// Worker that waits again and again, and counts the waits that have ended. It is waiting when the
+// constructor returns.
+struct CountingWorker {
+  explicit CountingWorker(Duration timeout) {
+    worker.Start([this, timeout] {
+      while (worker.Wait(timeout)) ++waits;
+    });
+    clock.AwaitWaiters(1);
+  }
+  void AwaitFirstEnd() const {
+    while (waits == 0) sched_yield();
+  }
   fakes::FakeClock clock;
-  Worker worker(&clock, "test");
   std::atomic<int> waits{0};
-  worker.Start([&] {
-    while (worker.Wait(Duration::Seconds(3600))) ++waits;
-  });
-  clock.AwaitWaiters(1);
-  worker.Wake();
-  while (waits == 0) sched_yield();
-  clock.AwaitWaiters(1);
-  worker.Stop();
-  EXPECT_EQ(waits, 1);
+  Worker worker{&clock, "test"};
+};
+
+TEST(Worker, WakeEndsOneWait) {
+  CountingWorker counting(Duration::Seconds(3600));
+  counting.worker.Wake();
+  counting.AwaitFirstEnd();
+  counting.clock.AwaitWaiters(1);
+  counting.worker.Stop();
+  EXPECT_EQ(counting.waits, 1);
 }
 
 TEST(Worker, WaitEndsAtItsTimeout) {
-  fakes::FakeClock clock;
-  Worker worker(&clock, "test");
-  std::atomic<int> waits{0};
-  worker.Start([&] {
-    while (worker.Wait(Duration::Seconds(2))) ++waits;
-  });
-  clock.AwaitWaiters(1);
-  clock.Advance(2 * kNanosPerSecond);
-  while (waits == 0) sched_yield();
-  worker.Stop();
-  EXPECT_EQ(waits, 1);
+  CountingWorker counting(Duration::Seconds(2));
+  counting.clock.Advance(2 * kNanosPerSecond);
+  counting.AwaitFirstEnd();
+  counting.worker.Stop();
+  EXPECT_EQ(counting.waits, 1);
 }
 
 TEST(Worker, ReturnsFromWaitAtOnceAfterTheStopRequest) {
