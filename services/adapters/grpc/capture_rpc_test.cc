@@ -1,10 +1,7 @@
 // Tests for captures over loopback: authorization for requesting and reading captures.
 #include <gtest/gtest.h>
 
-#include "services/adapters/clock/system_clock.h"
-#include "services/adapters/grpc/issue_client.h"
-#include "services/adapters/grpc/issue_server.h"
-#include "services/base/text/strings.h"
+#include "services/adapters/grpc/testing/issue_server_fixture.h"
 
 namespace pitwall::grpc_adapter {
 namespace {
@@ -38,26 +35,9 @@ class ScriptedCaptures final : public CaptureSource {
   std::vector<CaptureRequest> asked;
 };
 
-class CaptureRpcTest : public ::testing::Test {
+class CaptureRpcTest : public IssueServerFixture<NoIssues> {
  protected:
-  void Run(IssueServerOptions options) {
-    server_.reset();
-    StatusOr<std::unique_ptr<IssueServer>> server =
-        IssueServer::Start(&clock_, &issues_, std::move(options));
-    ASSERT_TRUE(server.ok()) << server.status();
-    server_ = *std::move(server);
-  }
-  std::unique_ptr<IssueClient> Client(std::string token = "") {
-    IssueClientOptions options;
-    options.target = Cat("127.0.0.1:", server_->port());
-    options.token = std::move(token);
-    return *IssueClient::Make(options);
-  }
-
-  clock::SystemClock clock_;
-  NoIssues issues_;
   ScriptedCaptures captures_;
-  std::unique_ptr<IssueServer> server_;
 };
 
 TEST_F(CaptureRpcTest, ActRoleMayRequest_ViewRoleMayRead) {

@@ -10,7 +10,6 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
 #include <condition_variable>
 #include <cstdlib>
@@ -18,9 +17,8 @@
 #include <mutex>
 #include <thread>
 
-#include "services/adapters/clock/system_clock.h"
 #include "services/adapters/grpc/credentials.h"
-#include "services/adapters/grpc/issue_client.h"
+#include "services/adapters/grpc/testing/issue_server_fixture.h"
 #include "services/adapters/grpc/testing/scripted_issue_source.h"
 #include "services/base/text/strings.h"
 
@@ -30,24 +28,35 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-class IssueServerTest : public ::testing::Test {
- protected:
-  void Run(IssueServerOptions options = {}) {
-    StatusOr<std::unique_ptr<IssueServer>> server =
-        IssueServer::Start(&clock_, &source_, std::move(options));
-    ASSERT_TRUE(server.ok()) << server.status();
-    server_ = *std::move(server);
+using IssueServerTest = IssueServerFixture<ScriptedSource>;
+
+// Watch by a client on its own thread. The first batch has arrived when the constructor returns.
+class ConnectedWatch {
+ public:
+  explicit ConnectedWatch(IssueClient* client)
+      : thread_([this, client] {
+          status_ = client->Watch({}, [this](const WatchBatch&) {
+            const std::lock_guard<std::mutex> lock(mutex_);
+            connected_ = true;
+            changed_.notify_all();
+            return true;
+          });
+        }) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [this] { return connected_; });
   }
-  std::unique_ptr<IssueClient> Client(std::string token = "") {
-    IssueClientOptions options;
-    options.target = Cat("127.0.0.1:", server_->port());
-    options.token = std::move(token);
-    return *IssueClient::Make(options);
+  // Waits for the end of the watch and returns its status.
+  Status Join() {
+    thread_.join();
+    return status_;
   }
 
-  clock::SystemClock clock_;
-  ScriptedSource source_;
-  std::unique_ptr<IssueServer> server_;
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool connected_ = false;
+  Status status_;
+  std::thread thread_;
 };
 
 TEST_F(IssueServerTest, ListAndGetReturnEvents) {
@@ -167,22 +176,13 @@ TEST_F(IssueServerTest, LimitsWatchesPerAddress) {
   options.max_watches_per_address = 1;
   Run(options);
   const auto first = Client();
-  std::atomic<bool> connected{false};
-  const auto wakeup = clock_.NewWakeup();
-  std::thread watcher([&] {
-    (void)first->Watch({}, [&](const WatchBatch&) {
-      connected = true;
-      wakeup->Wake();
-      return true;
-    });
-  });
-  while (!connected) wakeup->Wait(kNanosPerSecond);
+  ConnectedWatch watch(first.get());
   const Status refused = Client()->Watch({}, [](const WatchBatch&) { return true; });
   EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(refused.ToString(),
               HasSubstr("ipv4:127.0.0.1 already has the maximum of 1 watchers"));
   first->Cancel();
-  watcher.join();
+  (void)watch.Join();
   source_.AwaitClosed(1);
 }
 
@@ -211,49 +211,20 @@ TEST_F(IssueServerTest, LimitsWatches) {
   options.max_watches = 1;
   Run(options);
   const auto first = Client();
-  std::mutex mutex;
-  std::condition_variable changed;
-  bool connected = false;
-  std::thread watcher([&] {
-    (void)first->Watch({}, [&](const WatchBatch&) {
-      const std::lock_guard<std::mutex> lock(mutex);
-      connected = true;
-      changed.notify_all();
-      return true;
-    });
-  });
-  {
-    std::unique_lock<std::mutex> lock(mutex);
-    changed.wait(lock, [&] { return connected; });
-  }
+  ConnectedWatch watch(first.get());
   EXPECT_EQ(Client()->Watch({}, [](const WatchBatch&) { return true; }).code(),
             absl::StatusCode::kResourceExhausted);
   first->Cancel();
-  watcher.join();
+  (void)watch.Join();
   source_.AwaitClosed(1);
 }
 
 TEST_F(IssueServerTest, StopEndsWatchesAndServer) {
   Run();
-  std::mutex mutex;
-  std::condition_variable changed;
-  bool connected = false;
-  Status status;
   const auto client = Client();
-  std::thread watcher([&] {
-    status = client->Watch({}, [&](const WatchBatch&) {
-      const std::lock_guard<std::mutex> lock(mutex);
-      connected = true;
-      changed.notify_all();
-      return true;
-    });
-  });
-  {
-    std::unique_lock<std::mutex> lock(mutex);
-    changed.wait(lock, [&] { return connected; });
-  }
+  ConnectedWatch watch(client.get());
   server_->Stop();
-  watcher.join();
+  const Status status = watch.Join();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
   server_->Stop();
   server_->SetServing(true);
