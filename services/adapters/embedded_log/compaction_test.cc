@@ -26,6 +26,17 @@ class CompactionTest : public EmbeddedLogTest {
     std::string value;
     bool tombstone;
   };
+  // Opens a new log and appends records with 20 keys, one key after the other.
+  std::vector<Written> WriteTenRecordsPerKey() {
+    MustOpen();
+    Topic("t", 1, true);
+    std::vector<Written> all;
+    for (int i = 0; i < 200; ++i) {
+      all.push_back({i, Cat("k", i % 20), Cat(i, std::string(60, 'x')), false});
+      Append({Out("t", all.back().value, all.back().key)});
+    }
+    return all;
+  }
   // Checks that the newest record for each key is readable, in offset order. Older records that
   // compaction has not reached yet may also appear, but must be unchanged.
   void ExpectNewest(const std::vector<Written>& all, bool tombstones_gone) {
@@ -216,13 +227,7 @@ TEST_F(CompactionTest, RandomWritesCompactionsAndRestarts_KeepNewestRecords) {
 }
 
 TEST_F(CompactionTest, FullDisk_KeepsOldFiles) {
-  MustOpen();
-  Topic("t", 1, true);
-  std::vector<Written> all;
-  for (int i = 0; i < 200; ++i) {
-    all.push_back({i, Cat("k", i % 20), Cat(i, std::string(60, 'x')), false});
-    Append({Out("t", all.back().value, all.back().key)});
-  }
+  const std::vector<Written> all = WriteTenRecordsPerKey();
   for (int64_t space = 0; space < 6000; space += 211) {
     options_.faults->SetSpace(space);
     const Status maintained = log_->Maintain();
@@ -236,13 +241,7 @@ TEST_F(CompactionTest, FullDisk_KeepsOldFiles) {
 }
 
 TEST_F(CompactionTest, RecoveryFinishesInterruptedCompaction) {
-  MustOpen();
-  Topic("t", 1, true);
-  std::vector<Written> all;
-  for (int i = 0; i < 200; ++i) {
-    all.push_back({i, Cat("k", i % 20), Cat(i, std::string(60, 'x')), false});
-    Append({Out("t", all.back().value, all.back().key)});
-  }
+  const std::vector<Written> all = WriteTenRecordsPerKey();
   CopyDir(options_.dir, Dir("before"));
   ASSERT_TRUE(log_->Maintain().ok());
   CopyDir(options_.dir, Dir("after"));

@@ -2,6 +2,7 @@
 // stay readable.
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <random>
 
 #include "services/adapters/embedded_log/format/commit_frame.h"
@@ -40,6 +41,28 @@ class DamageTest : public EmbeddedLogTest {
     ASSERT_TRUE(again.ok()) << again.status();
     EXPECT_TRUE(again->done.empty()) << again->done[0];
   }
+  // Repairs the log, which is damaged in one segment. Returns the records, which must have one gap.
+  Readout RepairWithOneLoss(std::string_view segment) {
+    MustRepair(segment);
+    MustOpen();
+    Readout readout = ReadAll("t");
+    EXPECT_EQ(readout.losses.size(), 1U);
+    return readout;
+  }
+  // Flips one bit in each byte of the file, one byte at a time, and calls `check` while the log is
+  // closed.
+  void ForEachFlippedBit(const std::string& path, const std::function<void(size_t byte)>& check) {
+    const std::string whole = Slurp(path);
+    CopyDir(options_.dir, Dir("whole"));
+    for (size_t byte = 0; byte < whole.size() && !HasFatalFailure(); ++byte) {
+      std::string content = whole;
+      content[byte] = static_cast<char>(content[byte] ^ (1 << (byte % 8)));
+      log_.reset();
+      CopyDir(Dir("whole"), options_.dir);
+      Spill(path, content);
+      check(byte);
+    }
+  }
   static std::vector<std::string> Expected() {
     std::vector<std::string> values;
     for (int i = 0; i < kRecords; ++i) values.push_back(Cat("value ", i));
@@ -50,21 +73,14 @@ class DamageTest : public EmbeddedLogTest {
 TEST_F(DamageTest, FlippedBitInSegmentLosesOnlyItsBatch) {
   Fill();
   const std::string path = Segments("t")[0];
-  const std::string whole = Slurp(path);
-  CopyDir(options_.dir, Dir("whole"));
-  for (size_t byte = 0; byte < whole.size(); ++byte) {
-    std::string content = whole;
-    content[byte] = static_cast<char>(content[byte] ^ (1 << (byte % 8)));
-    log_.reset();
-    CopyDir(Dir("whole"), options_.dir);
-    Spill(path, content);
+  ForEachFlippedBit(path, [&](size_t byte) {
     if (byte < 16) {  // the file header only repeats the file name, so nothing is lost
       MustOpen();
       EXPECT_EQ(ReadAll("t").values(), Expected());
       EXPECT_EQ(log_->Damage().size(), 1U);
       MustOpen();
       EXPECT_TRUE(log_->Damage().empty());
-      continue;
+      return;
     }
     MustRepair(path);
     MustOpen();
@@ -90,7 +106,7 @@ TEST_F(DamageTest, FlippedBitInSegmentLosesOnlyItsBatch) {
       const Readout part = ReadAll("t", 0, from);
       EXPECT_GE(part.records.size(), static_cast<size_t>(kRecords - from));
     }
-  }
+  });
 }
 
 TEST_F(DamageTest, TruncatedOrMissingSegmentIsReportedAsLoss) {
@@ -102,30 +118,21 @@ TEST_F(DamageTest, TruncatedOrMissingSegmentIsReportedAsLoss) {
   CopyDir(options_.dir, Dir("whole"));
   // A segment in the middle is missing.
   ASSERT_TRUE(files::Remove(segments[1]).ok());
-  MustRepair(segments[1]);
-  MustOpen();
-  Readout readout = ReadAll("t");
-  EXPECT_EQ(readout.losses.size(), 1U);
+  Readout readout = RepairWithOneLoss(segments[1]);
   EXPECT_LT(readout.records.size(), size_t{kRecords});
   EXPECT_EQ(readout.records.back().value, Expected().back());
   // A segment in the middle is truncated.
   log_.reset();
   CopyDir(Dir("whole"), options_.dir);
   Spill(segments[1], Slurp(segments[1]).substr(0, 120));
-  MustRepair(segments[1]);
-  MustOpen();
-  readout = ReadAll("t");
-  EXPECT_EQ(readout.losses.size(), 1U);
+  readout = RepairWithOneLoss(segments[1]);
   EXPECT_EQ(readout.records.back().value, Expected().back());
   // The first segment is missing. A reader that starts at the beginning must not mistake the second
   // segment for the first.
   log_.reset();
   CopyDir(Dir("whole"), options_.dir);
   ASSERT_TRUE(files::Remove(segments[0]).ok());
-  MustRepair(segments[0]);
-  MustOpen();
-  readout = ReadAll("t");
-  EXPECT_EQ(readout.losses.size(), 1U);
+  readout = RepairWithOneLoss(segments[0]);
   EXPECT_EQ(readout.records.back().value, Expected().back());
   // The last segment is truncated. Its flushed records are lost, and new offsets continue after the
   // lost ones.
@@ -148,21 +155,15 @@ TEST_F(DamageTest, TruncatedOrMissingSegmentIsReportedAsLoss) {
 TEST_F(DamageTest, FlippedBitInJournalIsRejectedOrHarmless) {
   Fill();
   const std::string path = Journal();
-  const std::string whole = Slurp(path);
-  CopyDir(options_.dir, Dir("whole"));
+  const size_t bytes = Slurp(path).size();
   int refused = 0;
-  for (size_t byte = 0; byte < whole.size(); ++byte) {
-    std::string content = whole;
-    content[byte] = static_cast<char>(content[byte] ^ (1 << (byte % 8)));
-    log_.reset();
-    CopyDir(Dir("whole"), options_.dir);
-    Spill(path, content);
+  ForEachFlippedBit(path, [&](size_t byte) {
     options_.salvage = false;
     const Status opened = Open();
     if (opened.ok()) {
       EXPECT_EQ(Values("t"), Expected()) << "byte " << byte;
       EXPECT_EQ((*log_->Committed("g", {"t", 0}))->metadata, "seven") << "byte " << byte;
-      continue;
+      return;
     }
     ++refused;
     ASSERT_EQ(opened.code(), absl::StatusCode::kDataLoss) << opened;
@@ -175,8 +176,8 @@ TEST_F(DamageTest, FlippedBitInJournalIsRejectedOrHarmless) {
     Append({Out("t", "new")});
     MustOpen();  // the log stays intact after the repair
     EXPECT_EQ(ReadAll("t", 0, kRecords).values(), (std::vector<std::string>{"new"}));
-  }
-  EXPECT_GT(refused, static_cast<int>(whole.size()) / 2);
+  });
+  EXPECT_GT(refused, static_cast<int>(bytes) / 2);
 }
 
 TEST_F(DamageTest, MissingJournalIsNotTreatedAsEmptyLog) {
