@@ -167,25 +167,25 @@ std::vector<std::string> RunSteps(const std::vector<StepsOf>& ranks, std::string
   return out;
 }
 
+// Returns a rule file with the given rules in one group on the step clock.
+std::string StepRules(std::string_view rules) {
+  return Cat("groups:\n- name: s\n  clock: step\n  interval: 1\n  rules:\n", rules);
+}
+
 TEST(Backtest, StepClockWaitsForAllRanks) {
-  constexpr std::string_view kStepRules = R"(
-groups:
-- name: s
-  clock: step
-  interval: 1
-  rules:
+  const std::string rules = StepRules(R"(
   - alert: High
     expr: train_loss > 5
     for: 2
   - alert: Apart
     expr: max(train_loss) - min(train_loss) > 5
-)";
+)");
   // Rank 1 completes each step one second later than rank 0 and has one fewer step.
-  EXPECT_THAT(RunSteps({{"0", 0, 10, 100, {1, 9, 9, 9, 1, 1}}, {"1", 1, 10, 100, {1, 1, 9, 1, 1}}},
-                       kStepRules),
-              ElementsAre("11 step 101 found Apart", "21 step 102 resolved Apart",
-                          "31 step 103 found Apart", "31 step 103 found High0",
-                          "41 step 104 resolved Apart", "41 step 104 resolved High0"));
+  EXPECT_THAT(
+      RunSteps({{"0", 0, 10, 100, {1, 9, 9, 9, 1, 1}}, {"1", 1, 10, 100, {1, 1, 9, 1, 1}}}, rules),
+      ElementsAre("11 step 101 found Apart", "21 step 102 resolved Apart",
+                  "31 step 103 found Apart", "31 step 103 found High0",
+                  "41 step 104 resolved Apart", "41 step 104 resolved High0"));
 }
 
 // The first row is evaluated at its own step, regardless of the distance to the next row.
@@ -221,15 +221,10 @@ TEST(Backtest, StepsWithStride_FirstRowIsEvaluatedAtItsStep) {
 }
 
 TEST(Backtest, InputWithEndedRanksDoesNotDelayOthers) {
-  constexpr std::string_view kStepRules = R"(
-groups:
-- name: s
-  clock: step
-  interval: 1
-  rules:
+  const std::string rules = StepRules(R"(
   - alert: High
     expr: train_loss > 5
-)";
+)");
   // Each rank has its own input file. Rank 1 ends at step 2. Rank 0 falls back to step 3 and
   // continues.
   Recording recording;
@@ -244,20 +239,15 @@ groups:
   };
   add("0", {{0, 1}, {1, 1}, {2, 1}, {3, 1}, {4, 9}, {5, 1}, {3, 1}, {4, 1}, {5, 9}, {6, 1}});
   add("1", {{0, 1}, {1, 1}, {2, 1}});
-  EXPECT_THAT(EndsOfSteps(&recording, kStepRules),
+  EXPECT_THAT(EndsOfSteps(&recording, rules),
               ElementsAre("4 found ", "5 resolved cleared", "5 found ", "6 resolved cleared"));
 }
 
 TEST(Backtest, StepGoesBack_StartsNewAttempt) {
-  constexpr std::string_view kStepRules = R"(
-groups:
-- name: s
-  clock: step
-  interval: 1
-  rules:
+  const std::string rules = StepRules(R"(
   - alert: High
     expr: sum_over_time(train_loss[3]) > 5
-)";
+)");
   Recording recording;
   recording.BeginInput("log", "a");
   ASSERT_TRUE(recording.AddSeries(0, {{"__name__", "train_loss"}, {"rank", "0"}}, "train").ok());
@@ -267,7 +257,7 @@ groups:
     ++line;
     ASSERT_TRUE(recording.AddSample(0, engine::ShardForTest::At(line), loss, line, step).ok());
   }
-  EXPECT_THAT(EndsOfSteps(&recording, kStepRules),
+  EXPECT_THAT(EndsOfSteps(&recording, rules),
               ElementsAre("12 found ", "13 resolved attempt_ended", "13 found "));
 }
 
