@@ -11,8 +11,6 @@
 // The values are CPU times after the window has been filled: the median of three periods, each as
 // long as the window, so that periodic work is included.
 
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -23,11 +21,13 @@
 #include "services/base/text/strings.h"
 #include "services/window/store/series_store.h"
 #include "tests/bench/bench_data.h"
+#include "tests/bench/cpu_time.h"
 
 namespace {
 
 using namespace pitwall;
 using bench::BenchData;
+using bench::CpuNs;
 using bench::kSources;
 
 constexpr int64_t kSecond = 1'000'000'000;
@@ -120,15 +120,6 @@ Demand DemandOf(const Case& c, int window) {
     demand.arguments += Cat(argument);
   }
   return demand;
-}
-
-double CpuNs() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& t) {
-    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) / 1e6;
-  };
-  return (seconds(usage.ru_utime) + seconds(usage.ru_stime)) * 1e9;
 }
 
 struct Cost {

@@ -7,8 +7,6 @@
 //   naive  time of a plain loop over the window's samples (compensated sum). The samples need
 //          8 bytes each, and twice as many with positions.
 
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -20,10 +18,12 @@
 
 #include "services/window/store/series_store.h"
 #include "services/window/store/store_snapshot.h"
+#include "tests/bench/cpu_time.h"
 
 namespace {
 
 using namespace pitwall;
+using bench::CpuNs;
 
 constexpr int64_t kMinute = 60'000'000'000;
 
@@ -36,15 +36,6 @@ struct Case {
 // Slowly changing ratio with four decimals, noise, and an integer counter.
 enum class Data { kRatio, kNoise, kCounter };
 constexpr const char* kDataNames[] = {"ratio of 4 decimals", "noise", "counter"};
-
-double CpuNs() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& t) {
-    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) / 1e6;
-  };
-  return (seconds(usage.ru_utime) + seconds(usage.ru_stime)) * 1e9;
-}
 
 class Values {
  public:

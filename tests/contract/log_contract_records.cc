@@ -17,6 +17,14 @@ namespace {
 // A wait is this long only if a wake-up or an interrupt is lost; the test then hangs until ctest
 // stops it.
 constexpr Duration kHour = Duration::Hours(1);
+
+// Starts a thread that polls once. Both arguments must outlive the thread.
+std::thread PollInThread(PartitionReader* reader, std::vector<Record>* got) {
+  return std::thread([reader, got] {
+    const Status polled = reader->Poll(10, size_t{1} << 20, kHour, got);
+    EXPECT_TRUE(polled.ok()) << polled;
+  });
+}
 }  // namespace
 
 TEST_P(LogContract, RecordsOfPartitionArriveInOrder) {
@@ -204,10 +212,7 @@ TEST_P(LogContract, AppendWakesBlockedPoll) {
   const auto reader = Reader({topic, 0});
   ASSERT_NE(reader, nullptr);
   std::vector<Record> got;
-  std::thread poller([&] {
-    const Status polled = reader->Poll(10, size_t{1} << 20, kHour, &got);
-    EXPECT_TRUE(polled.ok()) << polled;
-  });
+  std::thread poller = PollInThread(reader.get(), &got);
   Append({Out(topic, 0, "k", "hello")});
   poller.join();
   ASSERT_EQ(got.size(), 1U);
@@ -219,10 +224,7 @@ TEST_P(LogContract, InterruptEndsBlockedPoll) {
   const auto reader = Reader({topic, 0});
   ASSERT_NE(reader, nullptr);
   std::vector<Record> got;
-  std::thread poller([&] {
-    const Status polled = reader->Poll(10, size_t{1} << 20, kHour, &got);
-    EXPECT_TRUE(polled.ok()) << polled;
-  });
+  std::thread poller = PollInThread(reader.get(), &got);
   reader->Interrupt();
   poller.join();
   EXPECT_TRUE(got.empty());

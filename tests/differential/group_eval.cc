@@ -358,11 +358,8 @@ int Main() {
   std::string line;
   while (std::getline(std::cin, line)) {
     const std::vector<std::string> fields = differential::Fields(line);
-    if (fields[0] == "series" && fields.size() == 2) {
-      series.clear();
-      for (int64_t n = Number(fields[1]); n > 0; --n)
-        series.push_back(differential::ParseSeries(differential::ReadLine("group_eval")));
-    } else if (fields[0] == "run" && fields.size() == 7) {
+    if (differential::ReadSeries(fields, "group_eval", &series)) continue;
+    if (fields[0] == "run" && fields.size() == 7) {
       const Run run = ReadRun(fields);
       const StatusOr<std::string> answer = GroupRun(series, run).Go();
       if (answer.ok()) {

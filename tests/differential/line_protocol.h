@@ -65,4 +65,14 @@ inline offline::QuerySeries ParseSeries(const std::string& line) {
   return series;
 }
 
+// Handles the request "series<TAB>N": replaces `series` with the series on the next N lines.
+// Returns false for any other request.
+inline bool ReadSeries(const std::vector<std::string>& fields, const char* program,
+                       std::vector<offline::QuerySeries>* series) {
+  if (fields[0] != "series" || fields.size() != 2) return false;
+  series->clear();
+  for (int64_t n = Number(fields[1]); n > 0; --n) series->push_back(ParseSeries(ReadLine(program)));
+  return true;
+}
+
 }  // namespace pitwall::differential

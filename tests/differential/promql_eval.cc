@@ -147,11 +147,8 @@ int Main(bool stored) {
   std::string line;
   while (std::getline(std::cin, line)) {
     const std::vector<std::string> fields = differential::Fields(line);
-    if (fields[0] == "series" && fields.size() == 2) {
-      series.clear();
-      for (int64_t n = Number(fields[1]); n > 0; --n)
-        series.push_back(differential::ParseSeries(differential::ReadLine("promql_eval")));
-    } else if (fields[0] == "query" && fields.size() == 8) {
+    if (differential::ReadSeries(fields, "promql_eval", &series)) continue;
+    if (fields[0] == "query" && fields.size() == 8) {
       offline::Query asked;
       asked.start = Number(fields[2]) * kMillisecond;
       asked.end = Number(fields[3]) * kMillisecond;
