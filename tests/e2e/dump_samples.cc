@@ -6,13 +6,11 @@
 #include <set>
 #include <unordered_map>
 
-#include "services/adapters/clock/system_clock.h"
-#include "services/adapters/embedded_log/embedded_log.h"
 #include "services/base/text/strings.h"
-#include "services/base/time.h"
 #include "services/codec/telemetry_codec.h"
 #include "services/io/topics.h"
 #include "services/model/value.h"
+#include "tests/e2e/topic_records.h"
 
 namespace pitwall {
 namespace {
@@ -26,38 +24,27 @@ std::string Chosen(const Labels& labels, const std::vector<std::string>& names) 
 
 Status Dump(const std::string& dir, const std::string& metric,
             const std::vector<std::string>& names) {
-  clock::SystemClock clock;
-  ASSIGN_OR_RETURN(const auto log,
-                   log::OpenEmbeddedLog({.dir = dir + "/log", .read_only = true}, &clock));
-  const std::string topic(kTelemetryTopic);
-  ASSIGN_OR_RETURN(const int32_t partitions, log->Partitions(topic));
+  ASSIGN_OR_RETURN(const std::vector<Record> records, RecordsOf(dir, std::string(kTelemetryTopic)));
   std::set<std::string> seen;
   std::unordered_map<uint64_t, Schema> schemas;
   codec::BatchDecoder decoder;
-  for (int32_t p = 0; p < partitions; ++p) {
-    ASSIGN_OR_RETURN(const auto reader, log->OpenReader({topic, p}, kFromStart));
-    ASSIGN_OR_RETURN(const int64_t end, reader->EndOffset());
-    std::vector<Record> records;
-    while (reader->position() < end)
-      RETURN_IF_ERROR(reader->Poll(1000, 1 << 20, Duration::Seconds(1), &records));
-    for (const Record& record : records) {
-      const auto decoded = decoder.Decode(record.value);
-      if (!decoded.ok() || decoded->batch == nullptr) continue;
-      const Batch& batch = *decoded->batch;
-      const std::string id = Cat(batch.source, " ", batch.boot_id, " ", batch.sequence);
-      if (!seen.insert(Cat(batch.job, " ", id)).second) continue;
-      for (const Schema& schema : batch.schemas) schemas[schema.id] = schema;
-      for (const Frame& frame : batch.frames) {
-        const auto schema = schemas.find(frame.schema_id);
-        if (schema == schemas.end()) return DataLoss(Cat("a frame without its schema in ", id));
-        const size_t width = schema->second.series.size();
-        for (size_t i = 0; i < frame.values.size(); ++i) {
-          const Labels& labels = schema->second.series[i % width].labels;
-          if (IsMissing(frame.values[i]) || labels.Name() != metric) continue;
-          std::printf("%s%s %lld %.17g %lld\n", Chosen(labels, names).c_str(), id.c_str(),
-                      static_cast<long long>(frame.times[i / width]), frame.values[i],
-                      static_cast<long long>(record.append_time.ns()));
-        }
+  for (const Record& record : records) {
+    const auto decoded = decoder.Decode(record.value);
+    if (!decoded.ok() || decoded->batch == nullptr) continue;
+    const Batch& batch = *decoded->batch;
+    const std::string id = Cat(batch.source, " ", batch.boot_id, " ", batch.sequence);
+    if (!seen.insert(Cat(batch.job, " ", id)).second) continue;
+    for (const Schema& schema : batch.schemas) schemas[schema.id] = schema;
+    for (const Frame& frame : batch.frames) {
+      const auto schema = schemas.find(frame.schema_id);
+      if (schema == schemas.end()) return DataLoss(Cat("a frame without its schema in ", id));
+      const size_t width = schema->second.series.size();
+      for (size_t i = 0; i < frame.values.size(); ++i) {
+        const Labels& labels = schema->second.series[i % width].labels;
+        if (IsMissing(frame.values[i]) || labels.Name() != metric) continue;
+        std::printf("%s%s %lld %.17g %lld\n", Chosen(labels, names).c_str(), id.c_str(),
+                    static_cast<long long>(frame.times[i / width]), frame.values[i],
+                    static_cast<long long>(record.append_time.ns()));
       }
     }
   }
