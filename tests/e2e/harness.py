@@ -54,6 +54,11 @@ def write(path, text):
     return path
 
 
+def step_rules(rules, group="steps"):
+    """Returns a rule file with one group, which is evaluated at every step."""
+    return "groups:\n- name: %s\n  clock: step\n  interval: 1\n  rules:\n%s" % (group, rules)
+
+
 def train(socket, steps, nan_from):
     return subprocess.Popen([sys.executable, "-c", TRAINING, CLIENT, str(steps), str(nan_from)],
                             env=dict(os.environ, PITWALL_SOCKET=socket))

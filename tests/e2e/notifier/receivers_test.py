@@ -19,19 +19,14 @@ import urllib.parse
 import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-from harness import PATIENCE, Hooks, Pitwall, fetch, train, wait_for, write  # noqa: E402
+from harness import PATIENCE, Hooks, Pitwall, fetch, step_rules, train, wait_for, write  # noqa: E402
 
 BINARY = None
 HERE = os.path.dirname(os.path.abspath(__file__))
 DEBIAN_PYTHON = "/usr/bin/python3"  # the interpreter that has Debian's python3-aiosmtpd
 
 # LossHigh clears repeatedly. LossExploded stays open until the job ends.
-RULES = """
-groups:
-- name: steps
-  clock: step
-  interval: 1
-  rules:
+RULES = step_rules("""
   - alert: LossExploded
     expr: max_over_time(train_loss[20]) > 5
     labels: {severity: critical}
@@ -42,7 +37,7 @@ groups:
   - alert: Quiet
     expr: max_over_time(train_loss[20]) > 6
     labels: {severity: info}
-"""
+""")
 CONFIG = """
 external_url: https://pitwall.example
 http: {act_token_file: %(dir)s/act}
@@ -72,12 +67,7 @@ notifier:
 ENQUEUE = "/v2/enqueue"
 ROUTING_KEY = "0123456789abcdef-routing-key"
 # LossHigh is a symptom of LossExploded, so both belong to one incident. The loss is at most 9.
-PAGERDUTY_RULES = """
-groups:
-- name: steps
-  clock: step
-  interval: 1
-  rules:
+PAGERDUTY_RULES = step_rules("""
   - alert: LossExploded
     expr: max_over_time(train_loss[20]) > 5
     labels: {severity: critical}
@@ -86,7 +76,7 @@ groups:
   - alert: LossHigh
     expr: max_over_time(train_loss[20]) > %d
     labels: {severity: warning}
-"""
+""")
 PAGERDUTY_CONFIG = """
 external_url: https://pitwall.example
 http: {act_token_file: %(dir)s/act}

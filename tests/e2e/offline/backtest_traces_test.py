@@ -19,6 +19,14 @@ BINARY = None
 BASE = 1600000000
 TESTDATA = os.path.join("services", "codec", "imports", "testdata")
 
+# Group whose rules are evaluated at every training step.
+STEPS = """
+- name: steps
+  clock: step
+  mode: train
+  interval: 1
+  rules:
+"""
 SYSTEM_RULES = """
 groups:
 - name: system
@@ -29,23 +37,13 @@ groups:
   - {alert: Full, expr: hw_gpu_memory_usage_bytes / hw_gpu_memory_limit_bytes > 0.9}
   - {alert: Receives, expr: 'rate(system_network_io_bytes_total{direction="receive"}[5s]) > 900'}
   - {alert: Never, expr: system_memory_utilization_ratio > 0.5}
-- name: steps
-  clock: step
-  mode: train
-  interval: 1
-  rules:
+""" + STEPS + """
   - {alert: SlowStep, expr: train_step_duration_seconds > 0.15}
   - {alert: SlowLoader, expr: 'train_phase_duration_seconds{phase="dataloader"} > 0.1'}
   - {alert: Missing, expr: absent(train_step)}
 """
 
-TRACE_RULES = """
-groups:
-- name: steps
-  clock: step
-  mode: train
-  interval: 1
-  rules:
+TRACE_RULES = "groups:\n" + STEPS + """
   - {alert: Exposed, expr: train_exposed_communication_seconds / on (rank) train_step_duration_seconds > 0.2}
   - {alert: SlowStep, expr: train_step_duration_seconds > 0.15}
   - {alert: BigOperator, expr: 'train_operator_seconds{device="gpu"} > 0.05'}
@@ -185,13 +183,7 @@ class Traces(unittest.TestCase):
         self.assertIn("bare.json: no samples", done.stderr)
 
     def test_tensorflow_profile_raises_expected_issues(self):
-        rules = self.file("rules.yaml", """
-groups:
-- name: steps
-  clock: step
-  mode: train
-  interval: 1
-  rules:
+        rules = self.file("rules.yaml", "groups:\n" + STEPS + """
   - {alert: SlowStep, expr: train_step_duration_seconds > 0.04}
   - {alert: SlowLoader, expr: 'train_phase_duration_seconds{phase="dataloader"} > 0.01'}
 """)

@@ -26,15 +26,10 @@ processor:
 memory:
   budget: 268435456
 """
-RULES = """
-groups:
-- name: g
-  clock: step
-  interval: 1
-  rules:
+RULES = harness.step_rules("""
   - alert: HighLoss
     expr: max_over_time(train_loss[5]) > 5
-"""
+""", group="g")
 ROWS = 500
 BATCHES = 600  # 300,000 rows need about 30 MB without the limit of 4 MiB
 

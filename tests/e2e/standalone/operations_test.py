@@ -19,21 +19,16 @@ import urllib.error
 import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-from harness import PATIENCE, REPO, Hooks, Pitwall, fetch, train, wait_for, write  # noqa: E402
+from harness import PATIENCE, REPO, Hooks, Pitwall, fetch, step_rules, train, wait_for, write  # noqa: E402
 
 BINARY = DUMP_TOPIC = None
 
-RULES = """
-groups:
-- name: g
-  clock: step
-  interval: 1
-  rules:
+RULES = step_rules("""
   - alert: LossNotFinite
     expr: train_loss != train_loss
     needs: [train_loss]
     labels: {severity: critical}
-"""
+""", group="g")
 
 
 def status_of(url, token=None):

@@ -13,16 +13,11 @@ import threading
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-from harness import PATIENCE, Pitwall, fetch, train, wait_for, write  # noqa: E402
+from harness import PATIENCE, Pitwall, fetch, step_rules, train, wait_for, write  # noqa: E402
 
 BINARY = None
 
-RULES = """
-groups:
-- name: g
-  clock: step
-  interval: 1
-  rules:
+RULES = step_rules("""
   - alert: LossNotFinite
     expr: train_loss != train_loss
     needs: [train_loss]
@@ -31,7 +26,7 @@ groups:
     expr: train_loss > 5
     needs: [train_loss]
     labels: {severity: warning}
-"""
+""", group="g")
 
 
 class Standalone(unittest.TestCase):
