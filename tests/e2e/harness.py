@@ -5,8 +5,10 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
+import unittest
 import urllib.request
 
 REPO = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -144,3 +146,19 @@ class Pitwall:
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait()
+
+
+class ServiceTest(unittest.TestCase):
+    """Test with at most one service and one training script at a time. Both are killed when the test ends."""
+
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.data = os.path.join(self.folder.name, "data")
+        self.service = self.training = None
+
+    def tearDown(self):
+        for process in (self.service and self.service.process, self.training):
+            if process and process.poll() is None:
+                process.kill()
+                process.wait()
+        self.folder.cleanup()

@@ -8,7 +8,6 @@ import re
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 from collections import Counter
@@ -55,23 +54,14 @@ class Sample:
         self.at, self.value, self.append = int(at) / 1e9, float(value), int(append) / 1e9
 
 
-class Clocks(unittest.TestCase):
+class Clocks(harness.ServiceTest):
     binary = dump = None
 
     def setUp(self):
-        self.folder = tempfile.TemporaryDirectory()
-        self.data = os.path.join(self.folder.name, "data")
+        super().setUp()
         self.clock = os.path.join(self.folder.name, "clock")
         self.jump(0)
-        self.service = self.training = None
         self.starts = 0
-
-    def tearDown(self):
-        for process in (self.service and self.service.process, self.training):
-            if process and process.poll() is None:
-                process.kill()
-                process.wait()
-        self.folder.cleanup()
 
     def jump(self, seconds):
         """Sets the offset of the wall clock from the machine's clock."""

@@ -6,7 +6,6 @@ import random
 import re
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 from collections import Counter
@@ -37,21 +36,8 @@ KILLS = 5
 STEPS = 1200
 
 
-class Resend(unittest.TestCase):
+class Resend(harness.ServiceTest):
     binary = dump = None
-
-    def setUp(self):
-        self.folder = tempfile.TemporaryDirectory()
-        self.data = os.path.join(self.folder.name, "data")
-        self.service = None
-        self.training = None
-
-    def tearDown(self):
-        for process in (self.service and self.service.process, self.training):
-            if process and process.poll() is None:
-                process.kill()
-                process.wait()
-        self.folder.cleanup()
 
     def start(self, number):
         return harness.Pitwall(self.binary, os.path.join(self.folder.name, "log-%d" % number), "--data-dir", self.data,

@@ -6,7 +6,6 @@ import resource
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 import urllib.request
@@ -15,20 +14,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import harness  # noqa: E402
 
 
-class Descriptors(unittest.TestCase):
+class Descriptors(harness.ServiceTest):
     binary = None
-
-    def setUp(self):
-        self.folder = tempfile.TemporaryDirectory()
-        self.data = os.path.join(self.folder.name, "data")
-        self.service = self.training = None
-
-    def tearDown(self):
-        for process in (self.service and self.service.process, self.training):
-            if process and process.poll() is None:
-                process.kill()
-                process.wait()
-        self.folder.cleanup()
 
     def limit(self, soft):
         _, hard = resource.prlimit(self.service.process.pid, resource.RLIMIT_NOFILE)
