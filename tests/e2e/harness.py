@@ -1,7 +1,9 @@
-"""Shared helpers for tests of the binary: waiting, HTTP, a pitwall process with its addresses, and a miniature training script."""
+"""Shared helpers for tests of the binary: waiting, HTTP, a pitwall process with its addresses and events, and a miniature training script."""
 import http.server
+import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -148,6 +150,33 @@ class Pitwall:
             self.process.wait()
 
 
+class Watch:
+    """Receives all events of a service, including earlier ones, with `pitwall issues watch`."""
+
+    def __init__(self, binary, target):
+        self.received = []  # (arrival time, event)
+        self.process = subprocess.Popen([binary, "issues", "watch", "--json", "--from-start", "--target", target],
+                                        stdout=subprocess.PIPE, text=True)
+        self.reader = threading.Thread(target=self.read)
+        self.reader.start()
+
+    def read(self):
+        for line in self.process.stdout:
+            if line.endswith("\n"):
+                self.received.append((time.monotonic(), json.loads(line)))
+
+    def events(self, kind, **data):
+        """Returns (arrival time, data) of each event of this type with these data fields."""
+        return [(when, event["data"]) for when, event in list(self.received)
+                if event["type"] == kind and data.items() <= event["data"].items()]
+
+    def stop(self):
+        self.process.kill()
+        self.process.wait()
+        self.reader.join()
+        self.process.stdout.close()
+
+
 class ServiceTest(unittest.TestCase):
     """Test with at most one service and one training script at a time. Both are killed when the test ends."""
 
@@ -162,3 +191,23 @@ class ServiceTest(unittest.TestCase):
                 process.kill()
                 process.wait()
         self.folder.cleanup()
+
+
+class WatchedTest(unittest.TestCase):
+    """Tests that share a standalone process and receive its events."""
+
+    @classmethod
+    def start(cls, binary, *flags):
+        """Starts the process, with its data in the folder `data` of a new folder. Call it from setUpClass."""
+        cls.work = tempfile.mkdtemp(prefix="pitwall-e2e-")
+        cls.addClassCleanup(shutil.rmtree, cls.work)
+        cls.pitwall = Pitwall(binary, os.path.join(cls.work, "log"), "--data-dir", os.path.join(cls.work, "data"), *flags,
+                              variables=cls.variables())
+        cls.addClassCleanup(cls.pitwall.stop)
+        cls.watch = Watch(binary, cls.pitwall.grpc)
+        cls.addClassCleanup(cls.watch.stop)
+
+    @classmethod
+    def variables(cls):
+        """Returns additional environment variables for the process. The folder already exists."""
+        return {}

@@ -15,7 +15,7 @@ import unittest
 
 import cluster
 from cluster import Cluster
-from harness import CLIENT, PATIENCE, REPO, Pitwall, fetch, wait_for, write
+from harness import CLIENT, PATIENCE, REPO, Pitwall, Watch, fetch, wait_for, write
 
 BINARY = None
 LONG = False
@@ -104,12 +104,8 @@ class Jobs(unittest.TestCase):
         shutil.chown(cls.stranger, STRANGER, STRANGER)
         # The job's user may not be able to read the build directory.
         cls.weak = cls.executor(shutil.copy(BINARY, os.path.join(cls.work, "pitwall")), cls.stranger, user=STRANGER)
-        cls.lines = os.path.join(cls.work, "watch")
-        with open(cls.lines, "w") as out:
-            watch = subprocess.Popen([BINARY, "issues", "watch", "--json", "--from-start", "--target", cls.pitwall.grpc],
-                                     stdout=out)
-        cls.addClassCleanup(watch.wait)
-        cls.addClassCleanup(watch.kill)
+        cls.watch = Watch(BINARY, cls.pitwall.grpc)
+        cls.addClassCleanup(cls.watch.stop)
         cls.numbers = {}
         modes = {"finishes": "finishes", "exits": "exits", "crashes": "crashes", "cancelled": "loops", "ignores": "ignores",
                  "raises": "raises", "requeued": "loops", "dies-first": "crashes-one",
@@ -152,10 +148,7 @@ class Jobs(unittest.TestCase):
 
     @classmethod
     def events(cls, kind, job, **data):
-        with open(cls.lines) as lines:
-            events = [json.loads(line) for line in lines.read().splitlines() if line.endswith("}")]
-        return [e["data"] for e in events if e["type"] == kind and e["data"]["job"]["id"] == "pit-" + cls.numbers[job] and
-                data.items() <= e["data"].items()]
+        return [e for _, e in cls.watch.events(kind, **data) if e["job"]["id"] == "pit-" + cls.numbers[job]]
 
     def go(self, name):
         write(os.path.join(self.work, "go", name), "")

@@ -3,18 +3,16 @@
 
 deaths_test.py BINARY FAKE_NVML
 """
-import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-from harness import CLIENT, PATIENCE, Pitwall, wait_for, write  # noqa: E402
+from harness import CLIENT, PATIENCE, WatchedTest, wait_for, write  # noqa: E402
 
 BINARY = NVML = None
 SOON = 3   # maximum number of seconds until a death is reported
@@ -68,28 +66,14 @@ def runs(pid):
         return False
 
 
-class Deaths(unittest.TestCase):
+class Deaths(WatchedTest):
     """Tests with one job each. All jobs share one standalone process."""
 
     @classmethod
     def setUpClass(cls):
-        cls.work = tempfile.mkdtemp(prefix="pitwall-e2e-")
-        cls.addClassCleanup(shutil.rmtree, cls.work)
-        cls.pitwall = Pitwall(BINARY, os.path.join(cls.work, "log"), "--data-dir", os.path.join(cls.work, "data"),
-                              "--rules", "pack:default", variables=cls.variables())
-        cls.addClassCleanup(cls.pitwall.stop)
-        cls.lines = os.path.join(cls.work, "watch")
-        with open(cls.lines, "w") as out:
-            watch = subprocess.Popen([BINARY, "issues", "watch", "--json", "--from-start", "--target", cls.pitwall.grpc],
-                                     stdout=out)
-        cls.addClassCleanup(watch.wait)
-        cls.addClassCleanup(watch.kill)
+        cls.start(BINARY, "--rules", "pack:default")
         cls.right = {}  # job -> expected issues
         cls.rank = write(os.path.join(cls.work, "rank.py"), RANK)
-
-    @classmethod
-    def variables(cls):
-        return {}
 
     def launch(self, ranks, kills=""):
         self.job = self.id().rpartition(".")[2]
@@ -121,10 +105,7 @@ class Deaths(unittest.TestCase):
         self.sent = time.monotonic()
 
     def events(self, kind, **data):
-        with open(self.lines) as lines:
-            events = [json.loads(line) for line in lines.read().splitlines() if line.endswith("}")]
-        return [e["data"] for e in events if e["type"] == kind and e["data"]["job"].get("name", "") == self.job and
-                data.items() <= e["data"].items()]
+        return [e for _, e in self.watch.events(kind, **data) if e["job"].get("name", "") == self.job]
 
     def test_z_no_other_issue_is_reported(self):
         time.sleep(SOON + SLACK)

@@ -4,16 +4,13 @@ and end detail.
 
 end_routes_test.py BINARY
 """
-import json
 import os
-import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-from harness import CLIENT, PATIENCE, Pitwall, wait_for, write  # noqa: E402
+from harness import CLIENT, PATIENCE, WatchedTest, wait_for, write  # noqa: E402
 
 BINARY = None
 AT_ONCE = 4    # maximum number of concurrent jobs
@@ -99,20 +96,10 @@ ENDS = {
 LAUNCHERS = ("plain", "fork", "forkserver", "spawn")
 
 
-class EndRoutes(unittest.TestCase):
+class EndRoutes(WatchedTest):
     @classmethod
     def setUpClass(cls):
-        cls.work = tempfile.mkdtemp(prefix="pitwall-e2e-")
-        cls.addClassCleanup(shutil.rmtree, cls.work)
-        cls.pitwall = Pitwall(BINARY, os.path.join(cls.work, "log"), "--data-dir", os.path.join(cls.work, "data"),
-                              "--rules", "pack:default")
-        cls.addClassCleanup(cls.pitwall.stop)
-        cls.lines = os.path.join(cls.work, "watch")
-        with open(cls.lines, "w") as out:
-            watch = subprocess.Popen([BINARY, "issues", "watch", "--json", "--from-start", "--target", cls.pitwall.grpc],
-                                     stdout=out)
-        cls.addClassCleanup(watch.wait)
-        cls.addClassCleanup(watch.kill)
+        cls.start(BINARY, "--rules", "pack:default")
         script = cls.script = write(os.path.join(cls.work, "rank.py"), RANK)
         cells = [(launcher, end) for end in ENDS for launcher in LAUNCHERS]
         while cells:
@@ -129,9 +116,7 @@ class EndRoutes(unittest.TestCase):
                     PITWALL_SOCKET=os.path.join(cls.work, "data", "collector.sock"))
 
     def events(self, kind, job):
-        with open(self.lines) as lines:
-            events = [json.loads(line) for line in lines.read().splitlines() if line.endswith("}")]
-        return [e["data"] for e in events if e["type"] == kind and e["data"]["job"]["id"] == job]
+        return [e for _, e in self.watch.events(kind) if e["job"]["id"] == job]
 
     def ended(self, job):
         return [e["end_detail"] for e in self.events("io.pitwall.job.changed", job) if e["job_change"] == "ended"]
@@ -165,10 +150,8 @@ class EndRoutes(unittest.TestCase):
         subprocess.run([sys.executable, "-c", launcher, self.script], env=environment, timeout=PATIENCE, check=True)
 
         def changes():
-            with open(self.lines) as lines:
-                events = [json.loads(line) for line in lines.read().splitlines() if line.endswith("}")]
-            return [(e["data"]["job"]["id"], e["data"]["job_change"], e["data"].get("attempt")) for e in events
-                    if e["type"] == "io.pitwall.job.changed" and e["data"]["job"].get("name") == "restart-torchrun"]
+            return [(e["job"]["id"], e["job_change"], e.get("attempt")) for _, e in self.watch.events("io.pitwall.job.changed")
+                    if e["job"].get("name") == "restart-torchrun"]
         wait_for("the end", lambda: any(change == "ended" for _, change, _ in changes()), ENDS_S)
         self.assertEqual(len({job for job, _, _ in changes()}), 1)
         self.assertEqual([attempt for _, change, attempt in changes() if change == "attempt_began"], [1, 2])

@@ -4,20 +4,16 @@ one incident. A healthy job that evaluates and saves checkpoints must not raise 
 
 hangs_test.py BINARY [--long]
 """
-import json
 import os
-import shutil
 import signal
 import statistics
 import subprocess
 import sys
-import tempfile
-import threading
 import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-from harness import CLIENT, PATIENCE, Pitwall, wait_for, write  # noqa: E402
+from harness import CLIENT, WatchedTest, wait_for, write  # noqa: E402
 
 BINARY = None
 LONG = False
@@ -93,7 +89,7 @@ for _ in pitwall.steps(range(1000000)):
 """
 
 
-class Hangs(unittest.TestCase):
+class Hangs(WatchedTest):
     """Tests with one job each. The jobs share one standalone process, train in parallel, and receive their signals at the same time."""
 
     JOBS = {  # job -> number of ranks, (rank, signal) that triggers the fault
@@ -110,20 +106,7 @@ class Hangs(unittest.TestCase):
     def setUpClass(cls):
         cls.busy = 60 if LONG else 24
         cls.longer = {"asleep_of_three": 0.5} if LONG else {}
-        cls.work = tempfile.mkdtemp(prefix="pitwall-e2e-")
-        cls.addClassCleanup(shutil.rmtree, cls.work)
-        cls.pitwall = Pitwall(BINARY, os.path.join(cls.work, "log"), "--data-dir", os.path.join(cls.work, "data"),
-                              "--rules", *os.environ.get("HANGS_RULES", "pack:default pack:hangs").split())
-        cls.addClassCleanup(cls.pitwall.stop)
-        cls.said = []  # (arrival time, event)
-        watch = subprocess.Popen([BINARY, "issues", "watch", "--json", "--from-start", "--target", cls.pitwall.grpc],
-                                 stdout=subprocess.PIPE, text=True)
-        reader = threading.Thread(target=lambda: [cls.said.append((time.monotonic(), json.loads(line))) for line in watch.stdout])
-        reader.start()
-        cls.addClassCleanup(watch.stdout.close)
-        cls.addClassCleanup(reader.join)
-        cls.addClassCleanup(watch.wait)
-        cls.addClassCleanup(watch.kill)
+        cls.start(BINARY, "--rules", *os.environ.get("HANGS_RULES", "pack:default pack:hangs").split())
         torch = os.path.join(cls.work, "lib", "torch")
         os.makedirs(torch)
         write(os.path.join(torch, "__init__.py"), TORCH)
@@ -164,8 +147,7 @@ class Hangs(unittest.TestCase):
     @classmethod
     def events(cls, kind, job, **data):
         """Returns (arrival time, data) of each matching event."""
-        return [(when, e["data"]) for when, e in list(cls.said) if e["type"] == kind and
-                e["data"]["job"].get("name", "") == job and data.items() <= e["data"].items()]
+        return [(when, e) for when, e in cls.watch.events(kind, **data) if e["job"].get("name", "") == job]
 
     def found(self, job):
         """Returns {(alert, rank, severity): report time} for the issues of the job in report order. Excludes issues caused by a busy test machine."""

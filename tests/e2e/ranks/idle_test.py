@@ -4,18 +4,14 @@ process, is a fault.
 
 idle_test.py BINARY [--long]      --long: also tests a process that spins in native code, which takes a minute to report
 """
-import json
 import os
-import shutil
 import subprocess
 import sys
-import tempfile
-import threading
 import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-from harness import CLIENT, Pitwall, wait_for, write  # noqa: E402
+from harness import CLIENT, WatchedTest, wait_for, write  # noqa: E402
 
 BINARY = None
 LONG = False
@@ -78,27 +74,14 @@ else:
 """
 
 
-class Idle(unittest.TestCase):
+class Idle(WatchedTest):
     """Tests with one job each. All jobs share one standalone process and run in parallel."""
 
     JOBS = ["exports", "notebook", "raises", "finishes", "barrier", "by-hand", "sleeps", "stops"]
 
     @classmethod
     def setUpClass(cls):
-        cls.work = tempfile.mkdtemp(prefix="pitwall-e2e-")
-        cls.addClassCleanup(shutil.rmtree, cls.work)
-        cls.pitwall = Pitwall(BINARY, os.path.join(cls.work, "log"), "--data-dir", os.path.join(cls.work, "data"),
-                              "--rules", *os.environ.get("IDLE_RULES", "pack:default").split())
-        cls.addClassCleanup(cls.pitwall.stop)
-        cls.received = []  # (arrival time, event)
-        watch = subprocess.Popen([BINARY, "issues", "watch", "--json", "--from-start", "--target", cls.pitwall.grpc],
-                                 stdout=subprocess.PIPE, text=True)
-        reader = threading.Thread(target=lambda: [cls.received.append((time.monotonic(), json.loads(line))) for line in watch.stdout])
-        reader.start()
-        cls.addClassCleanup(watch.stdout.close)
-        cls.addClassCleanup(reader.join)
-        cls.addClassCleanup(watch.wait)
-        cls.addClassCleanup(watch.kill)
+        cls.start(BINARY, "--rules", *os.environ.get("IDLE_RULES", "pack:default").split())
         script = write(os.path.join(cls.work, "rank.py"), RANK)
         cls.ranks = {}
         cls.addClassCleanup(cls.end_ranks)
@@ -118,8 +101,8 @@ class Idle(unittest.TestCase):
     @classmethod
     def issues(cls, job):
         """Returns (arrival time, data) for each issue of the job. Excludes issues caused by a busy test machine."""
-        return [(when, e["data"]) for when, e in list(cls.received) if e["type"] == "io.pitwall.issue.found" and
-                e["data"]["job"].get("name", "") == job and e["data"]["labels"]["category"] != "bottleneck"]
+        return [(when, e) for when, e in cls.watch.events("io.pitwall.issue.found")
+                if e["job"].get("name", "") == job and e["labels"]["category"] != "bottleneck"]
 
     def began(self, job):
         """Returns the monotonic time at which the job became idle."""

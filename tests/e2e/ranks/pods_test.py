@@ -17,7 +17,7 @@ import unittest
 import uuid
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-from harness import CLIENT, PATIENCE, Pitwall, fetch, wait_for, write  # noqa: E402
+from harness import CLIENT, Pitwall, Watch, fetch, wait_for, write  # noqa: E402
 
 BINARY = None
 # Root directories of cgroups version 1 (any controller works) and version 2.
@@ -98,12 +98,8 @@ class Pods(unittest.TestCase):
         cls.pitwall = Pitwall(BINARY, os.path.join(cls.work, "log"), "--config", config,
                               "--data-dir", os.path.join(cls.work, "data"), "--rules", "pack:default")
         cls.addClassCleanup(cls.pitwall.stop)
-        cls.lines = os.path.join(cls.work, "watch")
-        with open(cls.lines, "w") as out:
-            watch = subprocess.Popen([BINARY, "issues", "watch", "--json", "--from-start", "--target", cls.pitwall.grpc],
-                                     stdout=out)
-        cls.addClassCleanup(watch.wait)
-        cls.addClassCleanup(watch.kill)
+        cls.watch = Watch(BINARY, cls.pitwall.grpc)
+        cls.addClassCleanup(cls.watch.stop)
 
     def setUp(self):
         self.job = self.id().rpartition(".")[2]
@@ -118,10 +114,7 @@ class Pods(unittest.TestCase):
         wait_for("the attempt", lambda: self.events("io.pitwall.job.changed", job_change="attempt_began"))
 
     def events(self, kind, **data):
-        with open(self.lines) as lines:
-            events = [json.loads(line) for line in lines.read().splitlines() if line.endswith("}")]
-        return [e["data"] for e in events if e["type"] == kind and e["data"]["job"].get("name", "") == self.job and
-                data.items() <= e["data"].items()]
+        return [e for _, e in self.watch.events(kind, **data) if e["job"].get("name", "") == self.job]
 
     def found(self):
         return [(i["alert"], i["labels"].get("cause")) for i in self.events("io.pitwall.issue.found")
