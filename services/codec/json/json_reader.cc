@@ -39,7 +39,7 @@ struct JsonReader::Text {
 StatusOr<JsonReader> JsonReader::Parse(std::string_view text, size_t max_bytes) {
   if (text.size() > max_bytes) {
     return InvalidArgument(
-        Cat("event is ", text.size(), " bytes; the limit is ", max_bytes, " bytes"));
+        Cat("JSON text has ", text.size(), " bytes; the limit is ", max_bytes, " bytes"));
   }
   auto parsed = std::make_shared<Text>();
   try {
