@@ -1,11 +1,12 @@
 // Rollups of one series: aggregates of its samples over intervals of equal length. Each tier is
-// computed in order from the rows of the next finer tier. Sums are therefore bit-identical even if
-// the stream was interrupted at any point and reread.
+// computed in order from the rows of the next finer tier. Sums are therefore bit-identical,
+// regardless of the tiers that are stored.
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
-#include <optional>
+#include <span>
 #include <vector>
 
 #include "services/base/clock.h"
@@ -31,31 +32,11 @@ struct RollupRow {
 // Merges `later` into `row`. `later` must not start earlier than `row`.
 void MergeInto(RollupRow* row, const RollupRow& later);
 
-// All tiers of one series. Not thread-safe. The state consists of one row per tier.
-class Rollup {
- public:
-  // Rows by tier, in time order.
-  using Rows = std::array<std::vector<RollupRow>, kTiers.size()>;
-
-  // Adds a sample. Times are in ns since 1970, non-negative, and strictly increasing. Missing
-  // values are ignored. Appends to `done` the rows that this sample completes. Returns false and
-  // does nothing if the time is not later than the previous one.
-  bool Add(int64_t time_ns, double value, Rows* done);
-  // Completes rows that end at or before `time_ns`. The caller guarantees that no earlier sample
-  // follows.
-  void Close(int64_t time_ns, Rows* done);
-  // Returns the incomplete rows.
-  std::array<std::optional<RollupRow>, kTiers.size()> Open() const;
-  // Returns the earliest time of a sample that may be in an incomplete row, or INT64_MAX if all
-  // rows are complete. After a restart, samples are reread starting at that time.
-  int64_t open_from_ns() const;
-
- private:
-  // Completes the tier's open row and merges it into the next tier.
-  void Finish(size_t tier, Rows* done);
-
-  std::array<std::optional<RollupRow>, kTiers.size()> open_;
-  int64_t newest_ns_ = -1;
-};
+// Returns the rows of a tier for the samples of one series, in order. The last row may be
+// incomplete. Times must be non-negative and strictly ascending, and values must not be missing.
+std::vector<RollupRow> RollUp(std::span<const int64_t> times, std::span<const double> values,
+                              size_t tier);
+// Returns all rows of the tier, in order, computed from the rows of the next finer tier.
+std::vector<RollupRow> Coarser(const std::vector<RollupRow>& rows, size_t tier);
 
 }  // namespace pitwall::history

@@ -2,12 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
 #include <random>
 #include <tuple>
 
+#include "services/model/position.h"
 #include "services/model/value.h"
 
 namespace pitwall::history {
@@ -49,12 +51,15 @@ std::vector<Sample> RandomSamples(uint64_t seed, size_t count) {
   return out;
 }
 
-Rollup::Rows RowsOf(const std::vector<Sample>& samples) {
-  Rollup rollup;
-  Rollup::Rows rows;
-  for (const Sample& s : samples) EXPECT_TRUE(rollup.Add(s.time_ns, s.value, &rows));
-  rollup.Close(INT64_MAX, &rows);
-  return rows;
+std::vector<RollupRow> RowsOf(const std::vector<Sample>& samples, size_t tier) {
+  std::vector<int64_t> times;
+  std::vector<double> values;
+  for (const Sample& s : samples) {
+    if (IsMissing(s.value)) continue;
+    times.push_back(s.time_ns);
+    values.push_back(s.value);
+  }
+  return RollUp(times, values, tier);
 }
 
 // Computes the finest tier sample by sample, and each other tier from the rows of the next finer
@@ -89,90 +94,39 @@ std::vector<RollupRow> Naive(const std::vector<Sample>& samples, size_t tier) {
   return out;
 }
 
-TEST(Rollup, MatchesNaiveComputation) {
+TEST(RollUp, MatchesNaiveComputation) {
   for (uint64_t seed = 0; seed < 10; ++seed) {
     const auto samples = RandomSamples(seed, 5'000);
-    const auto rows = RowsOf(samples);
     for (size_t tier = 0; tier < kTiers.size(); ++tier) {
-      EXPECT_TRUE(Same(rows[tier], Naive(samples, tier))) << "seed " << seed << " tier " << tier;
+      EXPECT_TRUE(Same(RowsOf(samples, tier), Naive(samples, tier)))
+          << "seed " << seed << " tier " << tier;
     }
   }
 }
 
-// After a restart, the completed rows are known, and samples are reread starting at open_from_ns().
-TEST(Rollup, RestartAtAnySampleGivesSameRows) {
+// Windows store the rows of finer tiers, and queries compute coarser rows from them.
+TEST(RollUp, SamplesCutAtRow_GiveSameCoarserRows) {
   const auto samples = RandomSamples(20, 4'000);
-  const auto whole = RowsOf(samples);
   std::mt19937_64 rng(21);
   for (int round = 0; round < 60; ++round) {
-    const size_t cut = rng() % samples.size();
-    Rollup before;
-    Rollup::Rows rows;
-    for (size_t i = 0; i < cut; ++i) before.Add(samples[i].time_ns, samples[i].value, &rows);
-    const int64_t from = std::min(before.open_from_ns(), samples[cut].time_ns);
-    Rollup after;
-    Rollup::Rows again;
-    for (const Sample& s : samples) {
-      if (s.time_ns >= from) after.Add(s.time_ns, s.value, &again);
-    }
-    after.Close(INT64_MAX, &again);
-    for (size_t tier = 0; tier < kTiers.size(); ++tier) {
-      for (const RollupRow& row : again[tier]) {
-        if (rows[tier].empty() || row.start_ns > rows[tier].back().start_ns)
-          rows[tier].push_back(row);
-      }
-      EXPECT_TRUE(Same(rows[tier], whole[tier])) << "cut at " << cut << ", tier " << tier;
-    }
+    const int64_t cut_ns = FloorTo(samples[rng() % samples.size()].time_ns, kTiers[1]);
+    const auto cut = std::find_if(samples.begin(), samples.end(),
+                                  [&](const Sample& s) { return s.time_ns >= cut_ns; });
+    std::vector<RollupRow> rows = RowsOf({samples.begin(), cut}, 1);
+    const std::vector<RollupRow> later = RowsOf({cut, samples.end()}, 1);
+    rows.insert(rows.end(), later.begin(), later.end());
+    EXPECT_TRUE(Same(rows, RowsOf(samples, 1))) << "cut at " << cut_ns;
+    EXPECT_TRUE(Same(Coarser(rows, 2), RowsOf(samples, 2))) << "cut at " << cut_ns;
   }
 }
 
-TEST(Rollup, OpenRowsEqualRowsAfterClose) {
-  const auto samples = RandomSamples(30, 700);
-  Rollup rollup;
-  Rollup::Rows rows;
-  for (const Sample& s : samples) {
-    rollup.Add(s.time_ns, s.value, &rows);
-    const auto open = rollup.Open();
-    Rollup copy = rollup;
-    Rollup::Rows closed;
-    copy.Close(INT64_MAX, &closed);
-    for (size_t tier = 0; tier < kTiers.size(); ++tier) {
-      ASSERT_LE(closed[tier].size(), 1u);
-      ASSERT_EQ(open[tier].has_value(), closed[tier].size() == 1);
-      if (!open[tier].has_value()) continue;
-      ASSERT_EQ(BitsOf(*open[tier]), BitsOf(closed[tier][0]));
-    }
-  }
-}
-
-TEST(Rollup, BoundarySampleBelongsToNextRow) {
-  Rollup rollup;
-  Rollup::Rows rows;
-  EXPECT_TRUE(rollup.Add(0, 1, &rows));
-  EXPECT_TRUE(rollup.Add(kTiers[0] - 1, 2, &rows));
-  EXPECT_TRUE(rows[0].empty());
-  EXPECT_TRUE(rollup.Add(kTiers[0], 4, &rows));
-  ASSERT_EQ(rows[0].size(), 1u);
-  EXPECT_EQ(rows[0][0].sum, 3);
-  EXPECT_EQ(rows[0][0].count, 2u);
-  rollup.Close(2 * kTiers[0] - 1, &rows);
-  EXPECT_EQ(rows[0].size(), 1u);
-  rollup.Close(2 * kTiers[0], &rows);
-  ASSERT_EQ(rows[0].size(), 2u);
-  EXPECT_EQ(rows[0][1].start_ns, kTiers[0]);
-  EXPECT_TRUE(rows[1].empty());
-}
-
-TEST(Rollup, RejectsNonIncreasingTimes) {
-  Rollup rollup;
-  Rollup::Rows rows;
-  EXPECT_EQ(rollup.open_from_ns(), INT64_MAX);
-  EXPECT_TRUE(rollup.Add(5, 1, &rows));
-  EXPECT_FALSE(rollup.Add(5, 2, &rows));
-  EXPECT_FALSE(rollup.Add(4, 2, &rows));
-  EXPECT_FALSE(rollup.Add(-1, 2, &rows));
-  EXPECT_EQ(rollup.Open()[0]->count, 1u);
-  EXPECT_EQ(rollup.open_from_ns(), 0);
+TEST(RollUp, BoundarySampleBelongsToNextRow) {
+  const std::vector<RollupRow> rows = RowsOf({{0, 1}, {kTiers[0] - 1, 2}, {kTiers[0], 4}}, 0);
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0].sum, 3);
+  EXPECT_EQ(rows[0].count, 2u);
+  EXPECT_EQ(rows[1].start_ns, kTiers[0]);
+  EXPECT_EQ(rows[1].count, 1u);
 }
 
 }  // namespace

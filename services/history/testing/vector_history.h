@@ -128,13 +128,8 @@ class VectorHistory : public History {
     ASSIGN_OR_RETURN(const std::vector<Column> columns, Select(all));
     std::vector<RollupColumn> out;
     for (const Column& column : columns) {
-      Rollup rollup;
-      Rollup::Rows rows;
-      for (size_t i = 0; i < column.times.size(); ++i)
-        rollup.Add(column.times[i], column.values[i], &rows);
-      if (const auto open = rollup.Open()[tier]; open.has_value()) rows[tier].push_back(*open);
       RollupColumn answer{column.labels, column.kind, {}};
-      for (const RollupRow& row : rows[tier]) {
+      for (const RollupRow& row : RollUp(column.times, column.values, tier)) {
         if (row.start_ns >= query.range.from_ns && row.start_ns < query.range.to_ns)
           answer.rows.push_back(row);
       }

@@ -153,19 +153,15 @@ StatusOr<std::vector<RollupColumn>> HistoryAsOf::Rollups(const SeriesQuery& quer
   open.range = {open_ns, at_ns_ + 1};
   ASSIGN_OR_RETURN(const std::vector<SampleColumn> columns, history_.Samples(open));
   for (const SampleColumn& column : columns) {
-    Rollup rollup;
-    Rollup::Rows done;
-    for (size_t i = 0; i < column.times.size(); ++i)
-      rollup.Add(column.times[i], column.values[i], &done);
-    const std::optional<RollupRow> row = rollup.Open()[tier];
-    if (!row.has_value()) continue;
+    const std::vector<RollupRow> rows = RollUp(column.times, column.values, tier);
+    if (rows.empty()) continue;
     const auto at = std::lower_bound(
         out.begin(), out.end(), column.labels,
         [](const RollupColumn& one, const Labels& labels) { return one.labels < labels; });
     if (at != out.end() && at->labels == column.labels) {
-      at->rows.push_back(*row);
+      at->rows.push_back(rows[0]);
     } else {
-      out.insert(at, {column.labels, column.kind, {*row}});
+      out.insert(at, {column.labels, column.kind, rows});
     }
   }
   return out;

@@ -6,35 +6,10 @@
 
 namespace pitwall::history {
 
-// Computes the rows that a Rollup would produce from the same samples after Close.
 TierRows RollUp(const SeriesRows& rows) {
   TierRows out;
-  std::vector<RollupRow>& fine = out[0];
-  for (size_t i = 0; i < rows.times.size();) {
-    const double first = rows.values[i];
-    RollupRow row = {FloorTo(rows.times[i], kTiers[0]), first, first, first, first, 1};
-    const int64_t end_ns = row.start_ns + kTiers[0];
-    for (++i; i < rows.times.size() && rows.times[i] < end_ns; ++i) {
-      const double value = rows.values[i];
-      MergeInto(&row, {row.start_ns, value, value, value, value, 1});
-    }
-    fine.push_back(row);
-  }
-  out[1] = Coarser(fine, 1);
-  return out;
-}
-
-std::vector<RollupRow> Coarser(const std::vector<RollupRow>& rows, size_t tier) {
-  std::vector<RollupRow> out;
-  for (const RollupRow& row : rows) {
-    const int64_t start_ns = FloorTo(row.start_ns, kTiers[tier]);
-    if (!out.empty() && out.back().start_ns == start_ns) {
-      MergeInto(&out.back(), row);
-    } else {
-      out.push_back(row);
-      out.back().start_ns = start_ns;
-    }
-  }
+  out[0] = RollUp(rows.times, rows.values, 0);
+  out[1] = Coarser(out[0], 1);
   return out;
 }
 

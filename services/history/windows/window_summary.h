@@ -22,9 +22,6 @@ inline constexpr size_t kWindowTiers = 2;
 
 using TierRows = std::array<std::vector<RollupRow>, kWindowTiers>;
 TierRows RollUp(const SeriesRows& rows);
-// Returns all rows of the tier across all windows, in order, computed from the rows of the next
-// finer tier.
-std::vector<RollupRow> Coarser(const std::vector<RollupRow>& rows, size_t tier);
 
 // Distribution and sum of a metric's values. The sum depends on the addition order.
 struct Spread {
