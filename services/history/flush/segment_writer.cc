@@ -1,6 +1,7 @@
 #include "services/history/flush/segment_writer.h"
 
 #include <algorithm>
+#include <array>
 #include <set>
 #include <utility>
 
@@ -54,42 +55,24 @@ Status WriteRows(const RowTable& rows, SegmentHints* hints, SegmentBuilder* w) {
 
 Status WriteHeartbeats(const std::vector<Heartbeat>& beats, SegmentBuilder* w) {
   if (beats.empty()) return OkStatus();
-  std::vector<int64_t> promise, origin, sequence, idle, goodbye;
-  for (auto* column : {&promise, &origin, &sequence, &idle, &goodbye})
-    column->reserve(beats.size());
-  for (const Heartbeat& b : beats) {
-    promise.push_back(b.promise_ns);
-    origin.push_back(static_cast<int64_t>(w->OriginOf(b.origin)));
-    sequence.push_back(b.sequence);
-    idle.push_back(b.idle_ns);
-    goodbye.push_back(b.goodbye ? 1 : 0);
-  }
-  using enum ColumnType;
-  ASSIGN_OR_RETURN(const size_t table,
-                   w->out->AddTable(TableKind::kEvents, "beats", {kInt, kInt, kInt, kInt, kInt}));
-  RETURN_IF_ERROR(
-      AddInGroups(w->out, table, promise.size(), store::kMaxGroupRows, [&](size_t from, size_t to) {
-        return std::vector<ColumnRows>{Part(promise, from, to), Part(origin, from, to),
-                                       Part(sequence, from, to), Part(idle, from, to),
-                                       Part(goodbye, from, to)};
-      }));
+  std::array<std::vector<int64_t>, 5> columns;
+  const auto add = [&](const Heartbeat& beat) {
+    const auto origin = static_cast<int64_t>(w->OriginOf(beat.origin));
+    const int64_t row[] = {beat.promise_ns, origin, beat.sequence, beat.idle_ns, beat.goodbye};
+    for (size_t i = 0; i < columns.size(); ++i) columns[i].push_back(row[i]);
+  };
+  for (auto& column : columns) column.reserve(beats.size());
+  for (const Heartbeat& beat : beats) add(beat);
+  RETURN_IF_ERROR(AddIntTable(w->out, TableKind::kEvents, "beats", columns));
   std::vector<int64_t> first;
-  for (auto* column : {&promise, &origin, &sequence, &idle, &goodbye}) column->clear();
+  for (auto& column : columns) column.clear();
   for (const HeartbeatRun& run : RunsOf(beats)) {
     first.push_back(run.first_ns);
-    origin.push_back(static_cast<int64_t>(w->OriginOf(run.last.origin)));
-    promise.push_back(run.last.promise_ns);
-    sequence.push_back(run.last.sequence);
-    idle.push_back(run.last.idle_ns);
-    goodbye.push_back(run.last.goodbye ? 1 : 0);
+    add(run.last);
   }
-  ASSIGN_OR_RETURN(const size_t runs, w->out->AddTable(TableKind::kEvents, "beat-runs",
-                                                       {kInt, kInt, kInt, kInt, kInt, kInt}));
-  return AddInGroups(w->out, runs, first.size(), store::kMaxGroupRows, [&](size_t from, size_t to) {
-    return std::vector<ColumnRows>{Part(first, from, to),   Part(origin, from, to),
-                                   Part(promise, from, to), Part(sequence, from, to),
-                                   Part(idle, from, to),    Part(goodbye, from, to)};
-  });
+  const auto& [promise, origin, sequence, idle, goodbye] = columns;
+  const std::vector<int64_t> runs[] = {first, origin, promise, sequence, idle, goodbye};
+  return AddIntTable(w->out, TableKind::kEvents, "beat-runs", runs);
 }
 
 // Approximate size of a schema page. Large pages compress better because labels repeat across
@@ -103,16 +86,10 @@ struct SavedSchema {
 };
 
 StatusOr<std::vector<SavedSchema>> WriteSchemas(const SegmentMeta& facts, SegmentBuilder* w) {
-  using enum ColumnType;
-  ASSIGN_OR_RETURN(const size_t table,
-                   w->out->AddTable(TableKind::kEvents, kSchemasTable, {kInt, kText}));
-  const std::vector<int64_t> times = {facts.window_ns};
+  ASSIGN_OR_RETURN(TextTable table,
+                   TextTable::Of(w->out, TableKind::kEvents, kSchemasTable, facts.window_ns));
   std::string page;
-  const auto flush = [&]() -> Status {
-    const std::vector<std::string> texts = {std::exchange(page, {})};
-    const std::vector<ColumnRows> columns = {Part(times, 0, 1), Part(texts, 0, 1)};
-    return w->out->AddRows(table, columns, nullptr);
-  };
+  const auto flush = [&] { return table.Add(std::exchange(page, {})).status(); };
   std::vector<SavedSchema> out;
   size_t pages = 0;
   for (const Schema* schema : w->schema_list) {
@@ -157,13 +134,9 @@ Status WriteHead(const FlushInput& window, const SegmentMeta& facts, SegmentBuil
     out.U64(schemas[i].saved.crc);
     out.U64(schemas[i].page);
   }
-  using enum ColumnType;
-  ASSIGN_OR_RETURN(const size_t table,
-                   w->out->AddTable(TableKind::kEvents, "window", {kInt, kText}));
-  const std::vector<int64_t> times = {facts.window_ns};
-  const std::vector<std::string> texts = {out.Take()};
-  const std::vector<ColumnRows> columns = {Part(times, 0, 1), Part(texts, 0, 1)};
-  return w->out->AddRows(table, columns, nullptr);
+  ASSIGN_OR_RETURN(TextTable table,
+                   TextTable::Of(w->out, TableKind::kEvents, "window", facts.window_ns));
+  return table.Add(out.Take()).status();
 }
 
 }  // namespace

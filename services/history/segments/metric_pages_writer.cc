@@ -111,20 +111,15 @@ void MetricRollups::Add(uint64_t schema, uint32_t column, const std::vector<Roll
 // Adds pages to the table and records their locations.
 class MetricPagesWriter::Pages {
  public:
-  static StatusOr<Pages> Of(SegmentBuilder* w, int64_t window_ns) {
-    using enum store::ColumnType;
-    ASSIGN_OR_RETURN(const size_t table,
-                     w->out->AddTable(store::TableKind::kRollup, kMetricsTable, {kInt, kText}));
-    return Pages(w->out, table, window_ns);
-  }
+  explicit Pages(TextTable table) : table_(std::move(table)) {}
   BinaryWriter& directory() { return directory_; }
   Status Add(MetricPages::Kind kind, std::string_view first, std::string_view last,
              std::string text) {
-    RETURN_IF_ERROR(AddText(std::move(text)));
+    ASSIGN_OR_RETURN(const store::Page page, table_.Add(text));
     directory_.U8(kind);
     directory_.Str(first);
     directory_.Str(last);
-    SavePage(LastPage(), directory_);
+    SavePage(page, directory_);
     return OkStatus();
   }
   Status Add(MetricPages::Kind kind, std::vector<PageMaker::Made> pages) {
@@ -133,24 +128,10 @@ class MetricPagesWriter::Pages {
     return OkStatus();
   }
   // Adds the directory page and returns its location.
-  StatusOr<store::Page> AddDirectory() {
-    RETURN_IF_ERROR(AddText(directory_.Take()));
-    return LastPage();
-  }
+  StatusOr<store::Page> AddDirectory() { return table_.Add(directory_.Take()); }
 
  private:
-  Pages(store::SegmentWriter* out, size_t table, int64_t window_ns)
-      : out_(out), table_(table), time_({window_ns}) {}
-  Status AddText(std::string page) {
-    const std::vector<std::string> text = {std::move(page)};
-    const std::vector<store::ColumnRows> columns = {Part(time_, 0, 1), Part(text, 0, 1)};
-    return out_->AddRows(table_, columns, nullptr);
-  }
-  const store::Page& LastPage() const { return out_->table(table_).groups.back().pages[1]; }
-
-  store::SegmentWriter* out_;
-  size_t table_;
-  std::vector<int64_t> time_;
+  TextTable table_;
   BinaryWriter directory_;
 };
 
@@ -198,7 +179,9 @@ Status MetricPagesWriter::WriteSeries(const std::vector<uint64_t>& schemas, Page
 Status MetricPagesWriter::Write(const Spreads& spreads,
                                 const std::optional<std::vector<OperatorTotal>>& totals,
                                 SegmentBuilder* w, SegmentMeta* facts) {
-  ASSIGN_OR_RETURN(Pages pages, Pages::Of(w, facts->window_ns));
+  ASSIGN_OR_RETURN(TextTable table, TextTable::Of(w->out, store::TableKind::kRollup, kMetricsTable,
+                                                  facts->window_ns));
+  Pages pages(std::move(table));
   std::sort(series_.begin(), series_.end(), [](const Series& a, const Series& b) {
     return std::pair(a.schema, a.column) < std::pair(b.schema, b.column);
   });

@@ -1,10 +1,13 @@
 // Code shared by the writers of a window's tables.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <memory>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "services/history/segments/window_segment.h"
@@ -42,13 +45,51 @@ inline Status AddInGroups(
     store::SegmentWriter* out, size_t table, size_t rows, size_t group,
     const std::function<std::vector<store::ColumnRows>(size_t, size_t)>& columns,
     blocks::FormHint* hints = nullptr) {
-  for (size_t from = 0; from < rows; from += group) {
-    const size_t to = std::min(rows, from + group);
-    const std::vector<store::ColumnRows> part = columns(from, to);
-    RETURN_IF_ERROR(out->AddRows(table, part, hints));
-  }
+  for (size_t from = 0; from < rows; from += group)
+    RETURN_IF_ERROR(out->AddRows(table, columns(from, std::min(rows, from + group)), hints));
   return OkStatus();
 }
+
+// Adds a table of integers. The columns have equal lengths.
+inline Status AddIntTable(store::SegmentWriter* out, store::TableKind kind, std::string key,
+                          std::span<const std::vector<int64_t>> columns) {
+  std::vector<store::ColumnType> types(columns.size(), store::ColumnType::kInt);
+  ASSIGN_OR_RETURN(const size_t table, out->AddTable(kind, std::move(key), std::move(types)));
+  return AddInGroups(out, table, columns[0].size(), store::kMaxGroupRows,
+                     [&](size_t from, size_t to) {
+                       std::vector<store::ColumnRows> part;
+                       for (const auto& column : columns) part.emplace_back(Part(column, from, to));
+                       return part;
+                     });
+}
+
+// Table of texts, with one row and one group per text. The time of each row is the window's start.
+class TextTable {
+ public:
+  static StatusOr<TextTable> Of(store::SegmentWriter* out, store::TableKind kind, std::string key,
+                                int64_t window_ns) {
+    using enum store::ColumnType;
+    ASSIGN_OR_RETURN(const size_t number, out->AddTable(kind, std::move(key), {kInt, kText}));
+    return TextTable(out, number, window_ns);
+  }
+  // Adds a text and returns the location of its page.
+  StatusOr<store::Page> Add(const std::string& text) {
+    const std::span<const int64_t> time(&window_ns_, 1);
+    const std::span<const std::string> texts(&text, 1);
+    const std::vector<store::ColumnRows> columns = {time, texts};
+    RETURN_IF_ERROR(out_->AddRows(number_, columns, nullptr));
+    return table().groups.back().pages[1];
+  }
+  const store::Table& table() const { return out_->table(number_); }
+
+ private:
+  TextTable(store::SegmentWriter* out, size_t number, int64_t window_ns)
+      : out_(out), number_(number), window_ns_(window_ns) {}
+
+  store::SegmentWriter* out_;
+  size_t number_;
+  int64_t window_ns_;
+};
 
 // Row times of a written table. Spans often end at these times.
 struct RowTimes {

@@ -99,6 +99,28 @@ StatusOr<store::TablePtr> SegmentTables::At(Single table) const {
   return reader_->TableAt(number);
 }
 
+Status SegmentTables::ReadInts(Single table, size_t first,
+                               std::span<std::vector<int64_t>> columns) const {
+  ASSIGN_OR_RETURN(const store::TablePtr of, At(table));
+  if (of == nullptr) return OkStatus();
+  if (of->columns.size() < first + columns.size()) return Damaged("table without a column");
+  for (size_t g = 0; g < of->groups.size(); ++g) {
+    for (size_t c = 0; c < columns.size(); ++c)
+      RETURN_IF_ERROR(reader_->ReadInts(*of, g, first + c, &columns[c]));
+  }
+  return OkStatus();
+}
+
+StatusOr<std::string> SegmentTables::ReadText(Single table, size_t group,
+                                              std::string_view what) const {
+  ASSIGN_OR_RETURN(const store::TablePtr of, At(table));
+  std::vector<std::string> texts;
+  if (of != nullptr && group < of->groups.size() && of->columns.size() == 2)
+    RETURN_IF_ERROR(reader_->ReadTexts(*of, group, 1, &texts));
+  if (texts.size() != 1) return Damaged(Cat("malformed ", what));
+  return std::move(texts[0]);
+}
+
 size_t SegmentTables::bytes() const {
   return reader_->memory_bytes() + (rows_.capacity() + series_.capacity()) * sizeof(Place);
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -57,6 +58,11 @@ class SegmentTables {
   bool Has(Single table) const { return NumberOf(table) != kNoTable; }
   // Returns the table, or nullptr if the segment does not have it.
   StatusOr<store::TablePtr> At(Single table) const;
+  // Appends all rows of consecutive columns, starting at `first`. An absent table has no rows.
+  Status ReadInts(Single table, size_t first, std::span<std::vector<int64_t>> columns) const;
+  // Returns the text of a group in a table with one text per group. `what` names the table. An
+  // absent table or group is reported as damage.
+  StatusOr<std::string> ReadText(Single table, size_t group, std::string_view what) const;
   size_t bytes() const;  // memory used
   // Returns DataLoss with the file's path and the window's start.
   Status Damaged(std::string_view what) const;

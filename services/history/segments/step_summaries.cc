@@ -259,16 +259,10 @@ Status StepSummaries::Write(SegmentBuilder* w, SegmentMeta* facts) {
   BinaryWriter last;
   facts->steps.Save(last);
   pages.push_back(last.Take());
-  using enum store::ColumnType;
-  ASSIGN_OR_RETURN(const size_t table,
-                   w->out->AddTable(store::TableKind::kSpans, kStepsTable, {kInt, kText}));
-  const std::vector<int64_t> time = {facts->window_ns};
-  for (std::string& page : pages) {
-    const std::vector<std::string> text = {std::move(page)};
-    const std::vector<store::ColumnRows> columns = {Part(time, 0, 1), Part(text, 0, 1)};
-    RETURN_IF_ERROR(w->out->AddRows(table, columns, nullptr));
-  }
-  facts->steps.PlacePages(w->out->table(table));
+  ASSIGN_OR_RETURN(TextTable table,
+                   TextTable::Of(w->out, store::TableKind::kSpans, kStepsTable, facts->window_ns));
+  for (const std::string& page : pages) RETURN_IF_ERROR(table.Add(page).status());
+  facts->steps.PlacePages(table.table());
   return OkStatus();
 }
 

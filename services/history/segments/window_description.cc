@@ -16,16 +16,6 @@ using Single = SegmentTables::Single;
 // Approximate memory of an origin, including its names and sequences.
 constexpr size_t kOriginBytes = 500;
 
-StatusOr<std::string> ReadText(const SegmentTables& tables) {
-  ASSIGN_OR_RETURN(const store::TablePtr head, tables.At(Single::kHead));
-  if (head == nullptr || head->groups.size() != 1 || head->columns.size() != 2)
-    return tables.Damaged("missing description");
-  std::vector<std::string> texts;
-  RETURN_IF_ERROR(tables.reader().ReadTexts(*head, 0, 1, &texts));
-  if (texts.size() != 1) return tables.Damaged("malformed description");
-  return std::move(texts[0]);
-}
-
 // Reads the origins in the description. If `seen` is not null, the sequence numbers are stored in
 // it.
 void ReadOrigins(BinaryReader& in, std::vector<OriginPtr>* origins,
@@ -79,13 +69,7 @@ class SchemaReader {
 StatusOr<SharedSchema> SchemaReader::ReadSchema(uint64_t id, const SchemaPool::Saved& saved,
                                                 size_t from) {
   if (!page_.read) {
-    ASSIGN_OR_RETURN(const store::TablePtr pages, tables_.At(Single::kSchemas));
-    if (pages == nullptr || page_.number >= pages->groups.size() || pages->columns.size() != 2)
-      return tables_.Damaged("malformed schema table");
-    std::vector<std::string> texts;
-    RETURN_IF_ERROR(tables_.reader().ReadTexts(*pages, page_.number, 1, &texts));
-    if (texts.size() != 1) return tables_.Damaged("malformed schema table");
-    page_.text = std::move(texts[0]);
+    ASSIGN_OR_RETURN(page_.text, tables_.ReadText(Single::kSchemas, page_.number, "schema table"));
     page_.read = true;
   }
   if (from > page_.text.size() || saved.bytes > page_.text.size() - from)
@@ -125,7 +109,7 @@ Status SchemaReader::Read(BinaryReader& in, std::vector<SharedSchema>* out) {
 }  // namespace
 
 StatusOr<std::map<OriginKey, SequenceRanges>> ReadSeenBatches(const SegmentTables& tables) {
-  ASSIGN_OR_RETURN(const std::string text, ReadText(tables));
+  ASSIGN_OR_RETURN(const std::string text, tables.ReadText(Single::kHead, 0, "description"));
   BinaryReader in(text);
   SegmentMeta facts;
   facts.Restore(in);
@@ -136,7 +120,7 @@ StatusOr<std::map<OriginKey, SequenceRanges>> ReadSeenBatches(const SegmentTable
 }
 
 Status WindowDescription::Read(const SegmentMeta* catalog, SchemaPool* pool) {
-  ASSIGN_OR_RETURN(const std::string text, ReadText(tables_));
+  ASSIGN_OR_RETURN(const std::string text, tables_.ReadText(Single::kHead, 0, "description"));
   BinaryReader in(text);
   facts_.Restore(in);
   tables_.NoteWindow(facts_.window_ns);
@@ -170,11 +154,9 @@ Status WindowDescription::ReadPageFacts() {
   }
   ASSIGN_OR_RETURN(const store::TablePtr steps, tables_.At(Single::kSteps));
   if (steps == nullptr) return OkStatus();
-  if (steps->groups.empty() || steps->columns.size() != 2)
-    return tables_.Damaged("malformed step table");
-  std::vector<std::string> texts;
-  RETURN_IF_ERROR(tables_.reader().ReadTexts(*steps, steps->groups.size() - 1, 1, &texts));
-  BinaryReader in(texts[0]);
+  ASSIGN_OR_RETURN(const std::string text,
+                   tables_.ReadText(Single::kSteps, steps->groups.size() - 1, "step table"));
+  BinaryReader in(text);
   facts_.steps.Restore(in);
   RETURN_IF_ERROR(in.Finish(tables_.path()));
   return facts_.steps.PlacePages(*steps) ? OkStatus() : tables_.Damaged("malformed step table");

@@ -59,30 +59,24 @@ Status WindowSegment::ReadSeries(SeriesSet* set, std::vector<StoredSeries>* out)
 }
 
 Status WindowSegment::ReadHeartbeats(std::vector<Heartbeat>* out) const {
-  ASSIGN_OR_RETURN(const store::TablePtr table, tables_.At(Single::kBeats));
-  for (size_t g = 0; table != nullptr && g < table->groups.size(); ++g) {
-    std::array<std::vector<int64_t>, 5> ints;
-    for (size_t c = 0; c < ints.size(); ++c)
-      RETURN_IF_ERROR(tables_.reader().ReadInts(*table, g, c, &ints[c]));
-    for (size_t row = 0; row < ints[0].size(); ++row) {
-      ASSIGN_OR_RETURN(const OriginPtr* origin, window_.OriginAt(ints[1][row]));
-      out->push_back({*origin, ints[0][row], ints[2][row], ints[3][row], ints[4][row] != 0});
-    }
+  std::array<std::vector<int64_t>, 5> columns;
+  RETURN_IF_ERROR(tables_.ReadInts(Single::kBeats, 0, columns));
+  const auto& [promise, origins, sequence, idle, goodbye] = columns;
+  for (size_t row = 0; row < promise.size(); ++row) {
+    ASSIGN_OR_RETURN(const OriginPtr* origin, window_.OriginAt(origins[row]));
+    out->push_back({*origin, promise[row], sequence[row], idle[row], goodbye[row] != 0});
   }
   return OkStatus();
 }
 
 Status WindowSegment::ReadHeartbeatRuns(std::vector<HeartbeatRun>* out) const {
-  ASSIGN_OR_RETURN(const store::TablePtr table, tables_.At(Single::kBeatRuns));
-  for (size_t g = 0; table != nullptr && g < table->groups.size(); ++g) {
-    std::array<std::vector<int64_t>, 6> ints;
-    for (size_t c = 0; c < ints.size(); ++c)
-      RETURN_IF_ERROR(tables_.reader().ReadInts(*table, g, c, &ints[c]));
-    for (size_t row = 0; row < ints[0].size(); ++row) {
-      ASSIGN_OR_RETURN(const OriginPtr* origin, window_.OriginAt(ints[1][row]));
-      out->push_back(
-          {ints[0][row], {*origin, ints[2][row], ints[3][row], ints[4][row], ints[5][row] != 0}});
-    }
+  std::array<std::vector<int64_t>, 6> columns;
+  RETURN_IF_ERROR(tables_.ReadInts(Single::kBeatRuns, 0, columns));
+  const auto& [first, origins, promise, sequence, idle, goodbye] = columns;
+  for (size_t row = 0; row < first.size(); ++row) {
+    ASSIGN_OR_RETURN(const OriginPtr* origin, window_.OriginAt(origins[row]));
+    out->push_back(
+        {first[row], {*origin, promise[row], sequence[row], idle[row], goodbye[row] != 0}});
   }
   return OkStatus();
 }

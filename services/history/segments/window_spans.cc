@@ -143,11 +143,6 @@ struct SpanColumns {
 // Starts come from the source and can have any value.
 int64_t SliceOf(int64_t start_ns) { return start_ns < 0 ? 0 : FloorTo(start_ns, kSliceNs); }
 
-// Index of span groups, with the bounds of each group's content.
-struct GroupIndex {
-  std::vector<int64_t> slice, least_start, greatest_end, least_step, greatest_step;
-};
-
 }  // namespace
 
 std::string_view MetricOf(const Schema& schema) {
@@ -170,7 +165,7 @@ Status WriteSpans(const SpanLists& spans, const std::vector<RowTimes>& rows, Seg
   ASSIGN_OR_RETURN(const size_t table,
                    w->out->AddTable(TableKind::kSpans, "span-ends",
                                     {kInt, kInt, kInt, kInt, kInt, kInt, kInt, kText, kText}));
-  GroupIndex index;
+  std::array<std::vector<int64_t>, 5> index;  // bounds of each group
   SpanColumns c;
   const Origin* last_origin = nullptr;
   int64_t origin = 0;
@@ -216,11 +211,9 @@ Status WriteSpans(const SpanLists& spans, const std::vector<RowTimes>& rows, Seg
       least_step = std::min(least_step, s.step);
       greatest_step = std::max(greatest_step, s.step);
     }
-    index.slice.push_back(c.slice.front());
-    index.least_start.push_back(least_start);
-    index.greatest_end.push_back(greatest_end);
-    index.least_step.push_back(least_step);
-    index.greatest_step.push_back(greatest_step);
+    const int64_t bounds[] = {c.slice.front(), least_start, greatest_end, least_step,
+                              greatest_step};
+    for (size_t i = 0; i < index.size(); ++i) index[i].push_back(bounds[i]);
     const size_t n = to - from;
     const std::vector<ColumnRows> columns = {
         Part(c.slice, 0, n),    Part(c.gap, 0, n),  Part(c.length, 0, n),
@@ -228,15 +221,7 @@ Status WriteSpans(const SpanLists& spans, const std::vector<RowTimes>& rows, Seg
         Part(c.sequence, 0, n), Part(c.name, 0, n), Part(c.mode, 0, n)};
     RETURN_IF_ERROR(w->out->AddRows(table, columns, nullptr));
   }
-  ASSIGN_OR_RETURN(const size_t index_table, w->out->AddTable(TableKind::kSpans, "span-index",
-                                                              {kInt, kInt, kInt, kInt, kInt}));
-  return AddInGroups(w->out, index_table, index.slice.size(), store::kMaxGroupRows,
-                     [&](size_t from, size_t to) {
-                       return std::vector<ColumnRows>{
-                           Part(index.slice, from, to), Part(index.least_start, from, to),
-                           Part(index.greatest_end, from, to), Part(index.least_step, from, to),
-                           Part(index.greatest_step, from, to)};
-                     });
+  return AddIntTable(w->out, TableKind::kSpans, "span-index", index);
 }
 
 namespace {
@@ -300,13 +285,9 @@ class SpanEnds {
 StatusOr<std::vector<bool>> GroupsOf(const SegmentTables& tables, const SpanBounds& bounds,
                                      size_t groups) {
   std::vector<bool> wanted(groups, true);
-  ASSIGN_OR_RETURN(const store::TablePtr index, tables.At(Single::kSpanIndex));
-  if (index == nullptr) return wanted;
+  if (!tables.Has(Single::kSpanIndex)) return wanted;
   std::array<std::vector<int64_t>, 4> rows;
-  for (size_t g = 0; g < index->groups.size(); ++g) {
-    for (size_t c = 0; c < rows.size(); ++c)
-      RETURN_IF_ERROR(tables.reader().ReadInts(*index, g, 1 + c, &rows[c]));
-  }
+  RETURN_IF_ERROR(tables.ReadInts(Single::kSpanIndex, 1, rows));
   if (rows[0].size() != wanted.size())
     return tables.Damaged("span index that does not match the spans");
   for (size_t g = 0; g < wanted.size(); ++g) {
