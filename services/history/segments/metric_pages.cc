@@ -13,10 +13,6 @@ namespace {
 constexpr std::string_view kWhat = "metric page";
 constexpr uint64_t kMaxColumns = UINT32_MAX / 2;  // far more than the columns of any schema
 
-bool Wanted(const std::vector<std::string_view>& names, std::string_view metric) {
-  return names.empty() || std::find(names.begin(), names.end(), metric) != names.end();
-}
-
 }  // namespace
 
 StatusOr<std::shared_ptr<const MetricPages::Directory>> MetricPages::ReadDirectory() const {
@@ -61,47 +57,61 @@ StatusOr<std::shared_ptr<const std::string>> MetricPages::ReadPage(const Directo
   return read;
 }
 
-Status MetricPages::ForEach(
-    const Directory& directory, Kind kind, const std::vector<std::string_view>& names,
-    const std::function<Status(std::string_view, std::string_view, const store::Page&)>& take)
-    const {
-  for (const Place& place : directory.places) {
+StatusOr<bool> MetricCursor::NextPage() {
+  if (directory_ == nullptr) {
+    ASSIGN_OR_RETURN(directory_, pages_.ReadDirectory());
+  }
+  while (next_place_ < directory_->places.size()) {
+    const MetricPages::Place& place = directory_->places[next_place_++];
     const auto within = [&](std::string_view name) {
       return name >= place.first && name <= place.last;
     };
-    if (place.kind != kind || (!names.empty() && std::none_of(names.begin(), names.end(), within)))
+    if (place.kind != kind_ ||
+        (!names_.empty() && std::none_of(names_.begin(), names_.end(), within)))
       continue;
-    ASSIGN_OR_RETURN(const std::shared_ptr<const std::string> page, ReadPage(directory, place));
-    BinaryReader in(*page);
-    while (in.ok() && !in.AtEnd()) {
-      const std::string_view metric = in.StrView();
-      const std::string_view content = in.StrView();
-      if (in.ok() && Wanted(names, metric)) RETURN_IF_ERROR(take(metric, content, place.page));
-    }
-    if (!in.ok()) return MalformedPage(path_, place.page, kWhat);
+    ASSIGN_OR_RETURN(page_, pages_.ReadPage(*directory_, place));
+    in_ = BinaryReader(*page_);
+    place_ = place.page;
+    return true;
   }
-  return OkStatus();
+  return false;
 }
+
+StatusOr<bool> MetricCursor::Next() {
+  for (;;) {
+    if (page_ == nullptr || in_.AtEnd()) {
+      ASSIGN_OR_RETURN(const bool more, NextPage());
+      if (!more) return false;
+    }
+    metric_ = in_.StrView();
+    content_ = in_.StrView();
+    if (!in_.ok()) return Malformed();
+    if (names_.empty() || std::find(names_.begin(), names_.end(), metric_) != names_.end())
+      return true;
+  }
+}
+
+Status MetricCursor::Malformed() const { return MalformedPage(pages_.path_, place_, kWhat); }
 
 Status MetricPages::ForEachSpread(
     const std::vector<std::string_view>& names,
     const std::function<void(const Spreads::key_type&, const Spread&)>& take) const {
-  ASSIGN_OR_RETURN(const std::shared_ptr<const Directory> directory, ReadDirectory());
-  return ForEach(
-      *directory, kSpreads, names,
-      [&](std::string_view metric, std::string_view content, const store::Page& page) -> Status {
-        BinaryReader in(content);
-        Spreads::key_type key;
-        key.second = metric;
-        for (size_t left = in.Count(3); left > 0 && in.ok(); --left) {
-          key.first = in.StrView();
-          Spread spread;
-          spread.sketch.Restore(in);
-          spread.sum = in.Double();
-          if (in.ok()) take(key, spread);
-        }
-        return in.ok() && in.AtEnd() ? OkStatus() : MalformedPage(path_, page, kWhat);
-      });
+  MetricCursor cursor(*this, kSpreads, &names);
+  for (;;) {
+    ASSIGN_OR_RETURN(const bool more, cursor.Next());
+    if (!more) return OkStatus();
+    BinaryReader in(cursor.content());
+    Spreads::key_type key;
+    key.second = cursor.metric();
+    for (size_t left = in.Count(3); left > 0 && in.ok(); --left) {
+      key.first = in.StrView();
+      Spread spread;
+      spread.sketch.Restore(in);
+      spread.sum = in.Double();
+      if (in.ok()) take(key, spread);
+    }
+    if (!in.ok() || !in.AtEnd()) return cursor.Malformed();
+  }
 }
 
 Status MetricPages::ForEachSeries(

@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "services/base/binary.h"
 #include "services/history/rollup_rows.h"
 #include "services/history/segments/segment_cache.h"
 #include "services/history/segments/window_segment.h"
@@ -122,20 +123,54 @@ class MetricPages {
     std::vector<Place> places;
     size_t bytes() const { return places.size() * sizeof(Place) + schemas.size() * 8; }
   };
+  friend class MetricCursor;
   friend class MetricPagesWriter;
   friend class RollupCursor;
 
   StatusOr<std::shared_ptr<const Directory>> ReadDirectory() const;
   StatusOr<std::shared_ptr<const std::string>> ReadPage(const Directory& directory,
                                                         const Place& place) const;
-  // Visits the metrics of one page kind and their content.
-  Status ForEach(const Directory& directory, Kind kind, const std::vector<std::string_view>& names,
-                 const std::function<Status(std::string_view metric, std::string_view content,
-                                            const store::Page& page)>& take) const;
 
   const std::string path_;
   const SegmentMeta& facts_;
   SegmentCache* const cache_;
+};
+
+// Cursor over the metrics in pages of one kind, in name order. A metric with a large number of
+// series has several entries. Not thread-safe.
+class MetricCursor {
+ public:
+  // Moves to the next entry. Returns false at the end.
+  StatusOr<bool> Next();
+  // The following functions must be called after Next. Their results are valid until Next is called
+  // again.
+  std::string_view metric() const { return metric_; }
+  std::string_view content() const { return content_; }
+  // Returns the schema IDs.
+  const std::vector<uint64_t>& schemas() const { return directory_->schemas; }
+  // Returns DataLoss for the current page.
+  Status Malformed() const;
+
+ protected:
+  friend class MetricPages;
+  // `names` selects metrics (all if empty) and must outlive the cursor.
+  MetricCursor(MetricPages pages, MetricPages::Kind kind,
+               const std::vector<std::string_view>* names)
+      : pages_(std::move(pages)), kind_(kind), names_(*names) {}
+
+ private:
+  // Opens the next page that may contain a selected name. Returns false at the end.
+  StatusOr<bool> NextPage();
+
+  const MetricPages pages_;
+  const MetricPages::Kind kind_;
+  const std::vector<std::string_view>& names_;
+  std::shared_ptr<const MetricPages::Directory> directory_;
+  size_t next_place_ = 0;
+  store::Page place_;
+  std::shared_ptr<const std::string> page_;
+  BinaryReader in_{{}};
+  std::string_view metric_, content_;
 };
 
 }  // namespace pitwall::history

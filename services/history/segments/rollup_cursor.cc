@@ -1,67 +1,22 @@
 #include "services/history/segments/rollup_cursor.h"
 
-#include <algorithm>
 #include <numeric>
 
-#include "services/history/segments/text_page.h"
-
 namespace pitwall::history {
-namespace {
-
-constexpr std::string_view kWhat = "metric page";
-
-}  // namespace
-
-StatusOr<bool> RollupCursor::NextPage() {
-  if (directory_ == nullptr) {
-    ASSIGN_OR_RETURN(directory_, pages_.ReadDirectory());
-  }
-  for (; next_place_ < directory_->places.size(); ++next_place_) {
-    const MetricPages::Place& place = directory_->places[next_place_];
-    const auto within = [&](std::string_view name) {
-      return name >= place.first && name <= place.last;
-    };
-    if (place.kind != MetricPages::kRollups ||
-        (!names_.empty() && std::none_of(names_.begin(), names_.end(), within)))
-      continue;
-    ASSIGN_OR_RETURN(page_, pages_.ReadPage(*directory_, place));
-    in_ = BinaryReader(*page_);
-    place_ = place.page;
-    ++next_place_;
-    return true;
-  }
-  return false;
-}
-
-StatusOr<bool> RollupCursor::Next() {
-  for (;;) {
-    if (page_ == nullptr || in_.AtEnd()) {
-      ASSIGN_OR_RETURN(const bool more, NextPage());
-      if (!more) return false;
-    }
-    metric_ = in_.StrView();
-    content_ = in_.StrView();
-    if (!in_.ok()) return Malformed();
-    if (names_.empty() || std::find(names_.begin(), names_.end(), metric_) != names_.end())
-      return true;
-  }
-}
-
-Status RollupCursor::Malformed() const { return MalformedPage(pages_.path_, place_, kWhat); }
 
 bool RollupCursor::ReadColumns(BinaryReader& in, PagedRollups* out) {
   // The buffers are reused, and their old contents are overwritten below.
-  std::vector<int64_t>&schemas = out->rows.starts, &columns = out->rows.counts;
-  in.I64s(&schemas);
+  std::vector<int64_t>&schema_numbers = out->rows.starts, &columns = out->rows.counts;
+  in.I64s(&schema_numbers);
   in.I64s(&columns);
-  if (!in.ok() || schemas.size() != columns.size()) return false;
-  out->schemas.resize(schemas.size());
-  out->columns.resize(schemas.size());
-  for (size_t i = 0; i < schemas.size(); ++i) {
-    if (static_cast<uint64_t>(schemas[i]) >= directory_->schemas.size() ||
+  if (!in.ok() || schema_numbers.size() != columns.size()) return false;
+  out->schemas.resize(columns.size());
+  out->columns.resize(columns.size());
+  for (size_t i = 0; i < columns.size(); ++i) {
+    if (static_cast<uint64_t>(schema_numbers[i]) >= schemas().size() ||
         static_cast<uint64_t>(columns[i]) > UINT32_MAX)
       return false;
-    out->schemas[i] = static_cast<uint32_t>(schemas[i]);
+    out->schemas[i] = static_cast<uint32_t>(schema_numbers[i]);
     out->columns[i] = static_cast<uint32_t>(columns[i]);
   }
   return true;
@@ -80,7 +35,7 @@ bool RollupCursor::ReadRows(BinaryReader& in, PagedRollups* out) {
 }
 
 Status RollupCursor::Read(PagedRollups* out) {
-  BinaryReader in(content_);
+  BinaryReader in(content());
   return ReadColumns(in, out) && ReadRows(in, out) ? OkStatus() : Malformed();
 }
 

@@ -3,9 +3,8 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
-#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "services/base/binary.h"
@@ -24,38 +23,18 @@ struct PagedRollups {
   RollupColumns rows{.tier_ns = kTiers[kPagedTier], .starts = {}, .counts = {}};
 };
 
-// Cursor over the rollups of one window by metric, in name order. A metric with a large number of
-// series is returned in several parts. Not thread-safe.
-class RollupCursor {
+// Cursor over the rollups of one window by metric.
+class RollupCursor : public MetricCursor {
  public:
-  // `names` selects metrics (all if empty) and must outlive the cursor.
   RollupCursor(MetricPages pages, const std::vector<std::string_view>* names)
-      : pages_(std::move(pages)), names_(*names) {}
-  // Moves to the next part. Returns false at the end.
-  StatusOr<bool> Next();
-  // The following two functions must be called after Next. Their results are valid until Next is
-  // called again.
-  std::string_view metric() const { return metric_; }
+      : MetricCursor(std::move(pages), MetricPages::kRollups, names) {}
+  // Reads the current entry. The result is valid until Next is called again.
   Status Read(PagedRollups* out);
-  // Returns the schema IDs.
-  const std::vector<uint64_t>& schemas() const { return directory_->schemas; }
 
  private:
-  // Opens the next page of rollups that may contain a selected name. Returns false at the end.
-  StatusOr<bool> NextPage();
   // Returns false if the data is malformed.
   bool ReadColumns(BinaryReader& in, PagedRollups* out);
   bool ReadRows(BinaryReader& in, PagedRollups* out);
-  Status Malformed() const;
-
-  const MetricPages pages_;
-  const std::vector<std::string_view>& names_;
-  std::shared_ptr<const MetricPages::Directory> directory_;
-  size_t next_place_ = 0;
-  store::Page place_;
-  std::shared_ptr<const std::string> page_;
-  BinaryReader in_{{}};
-  std::string_view metric_, content_;
 };
 
 }  // namespace pitwall::history
