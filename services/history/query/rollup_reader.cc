@@ -87,12 +87,11 @@ Status WalkRollups(const HistoryStore& store, const SeriesQuery& query, const Ti
       for (const StoredSeries& s : stored) parts.Add(s.series, std::span(s.finest));
       return parts.Visit();
     }
-    MergedWindow window(view, set);
-    RETURN_IF_ERROR(window.Prepare(whole));
+    ASSIGN_OR_RETURN(const SeriesMerger merger, MergeRows(whole, view, set));
     SeriesRows rows;
-    for (const uint32_t series : window.merger().series()) {
+    for (const uint32_t series : merger.series()) {
       RETURN_IF_ERROR(CheckCanceled());
-      window.merger().Read(series, &rows, whole.from_ns, whole.to_ns);
+      merger.Read(series, &rows, whole.from_ns, whole.to_ns);
       const TierRows tiers = RollUp(rows);
       parts.Add(series, std::span(tiers[tier]));
       RETURN_IF_ERROR(parts.Visit());

@@ -81,12 +81,11 @@ StatusOr<std::vector<SeriesInfo>> SegmentQuery::Series(const SeriesQuery& query)
           });
         }
         RETURN_IF_ERROR(OpenWindow(*store_, view));
-        MergedWindow window(view, &set);
-        RETURN_IF_ERROR(window.Prepare(query.range));
+        ASSIGN_OR_RETURN(const SeriesMerger merger, MergeRows(query.range, view, &set));
         SeriesRows rows;
-        for (const uint32_t series : window.merger().series()) {
+        for (const uint32_t series : merger.series()) {
           RETURN_IF_ERROR(CheckCanceled());
-          window.merger().Read(series, &rows, query.range.from_ns, query.range.to_ns);
+          merger.Read(series, &rows, query.range.from_ns, query.range.to_ns);
           if (!rows.times.empty())
             note(series, rows.times.front(), rows.times.back(), rows.has_steps);
         }
@@ -149,9 +148,8 @@ StatusOr<std::vector<QuantileRow>> SegmentQuery::Quantiles(
             (view->rows_are_gone() || (by_metric && view->Within(query.range))))
           return PagesOf(*store_, *view->sealed).ForEachSpread(names, merge);
         RETURN_IF_ERROR(OpenWindow(*store_, view));
-        MergedWindow window(view, &set);
-        RETURN_IF_ERROR(window.Prepare(query.range));
-        std::vector<uint32_t> order = window.merger().series();
+        ASSIGN_OR_RETURN(const SeriesMerger merger, MergeRows(query.range, view, &set));
+        std::vector<uint32_t> order = merger.series();
         std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
           return set.all()[a].labels < set.all()[b].labels;
         });
@@ -159,7 +157,7 @@ StatusOr<std::vector<QuantileRow>> SegmentQuery::Quantiles(
         SeriesRows rows;
         for (const uint32_t series : order) {
           RETURN_IF_ERROR(CheckCanceled());
-          window.merger().Read(series, &rows, query.range.from_ns, query.range.to_ns);
+          merger.Read(series, &rows, query.range.from_ns, query.range.to_ns);
           if (rows.times.empty()) continue;
           SpreadOf(&of_window, set.all()[series].labels)
               ->Add(rows, query.range.from_ns, query.range.to_ns);

@@ -12,11 +12,12 @@ Status TooManyRows(size_t limit) {
                                "; narrow the range or selectors, or request rollups"));
 }
 
-Status MergedWindow::Prepare(const TimeRange& range) {
-  RETURN_IF_ERROR(view_->AddRows(set_, range));
-  merger_ = std::make_unique<SeriesMerger>(view_->rows, set_);
-  RETURN_IF_ERROR(merger_->Prepare());
-  return view_->AddSequences(merger_->Mixed());
+StatusOr<SeriesMerger> MergeRows(const TimeRange& range, WindowView* view, SeriesSet* set) {
+  RETURN_IF_ERROR(view->AddRows(set, range));
+  SeriesMerger merger(view->rows, set);
+  RETURN_IF_ERROR(merger.Prepare());
+  RETURN_IF_ERROR(view->AddSequences(merger.Mixed()));
+  return merger;
 }
 
 bool HasOtherSteps(const SampleQuery& query, const WindowView& view) {
@@ -26,14 +27,12 @@ bool HasOtherSteps(const SampleQuery& query, const WindowView& view) {
 
 Status AddSamples(const SampleQuery& query, WindowView* view, SeriesSet* set,
                   std::vector<SampleColumn>* found, size_t* count, size_t windows) {
-  MergedWindow window(view, set);
-  RETURN_IF_ERROR(window.Prepare(query.range));
+  ASSIGN_OR_RETURN(const SeriesMerger merger, MergeRows(query.range, view, set));
   const int64_t mode = query.mode.empty() ? -1 : view->modes.Find(query.mode);
   if (!query.mode.empty() && mode < 0) return OkStatus();
   const RowFilter filter = {query.range.from_ns, query.range.to_ns, mode, query.from_step,
                             query.to_step};
   constexpr size_t kAhead = 4;
-  const SeriesMerger& merger = window.merger();
   const std::vector<uint32_t>& wanted = merger.series();
   for (size_t i = 0; i < wanted.size(); ++i) {
     RETURN_IF_ERROR(CheckCanceled());

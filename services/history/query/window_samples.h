@@ -1,7 +1,6 @@
 // Samples from one window of a job, merged from all of the window's tables.
 #pragma once
 
-#include <memory>
 #include <vector>
 
 #include "services/history/query/window_view.h"
@@ -17,19 +16,9 @@ T& At(std::vector<T>* by_series, size_t series) {
   return (*by_series)[series];
 }
 
-// Merger for all rows in an open window.
-class MergedWindow {
- public:
-  MergedWindow(WindowView* view, SeriesSet* set) : view_(view), set_(set) {}
-  // Prepares the merger to read at least the rows in the range.
-  Status Prepare(const TimeRange& range);
-  const SeriesMerger& merger() const { return *merger_; }
-
- private:
-  WindowView* const view_;
-  SeriesSet* const set_;
-  std::unique_ptr<SeriesMerger> merger_;
-};
+// Returns a merger for at least the rows of an open window in the range. The arguments must outlive
+// it.
+StatusOr<SeriesMerger> MergeRows(const TimeRange& range, WindowView* view, SeriesSet* set);
 
 // Returns true if the window contains none of the queried steps. In that case, its file is not
 // opened.
