@@ -206,8 +206,9 @@ TEST(BitStream, RoundTrip) {
   BitReader reader(bytes);
   for (const auto& [bits, count] : all) ASSERT_EQ(reader.Get(count), bits);
   EXPECT_TRUE(reader.AtEnd());
-  reader.Get(64);
-  EXPECT_FALSE(reader.ok());
+  EXPECT_EQ(reader.Get(64), 0u);
+  EXPECT_TRUE(reader.past_end());
+  EXPECT_FALSE(reader.AtEnd());
 }
 
 }  // namespace

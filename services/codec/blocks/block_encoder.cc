@@ -1,7 +1,5 @@
 #include "services/codec/blocks/block_encoder.h"
 
-#include <zstd.h>
-
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -9,22 +7,17 @@
 
 #include "services/base/binary.h"
 #include "services/base/text/strings.h"
+#include "services/codec/blocks/zstd_text.h"
 
 namespace pitwall::blocks {
 namespace {
 
-constexpr int kLevel = 3;  // zstd level, chosen in docs/decisions/0043
 // Number of blocks between full comparisons of all forms.
 constexpr uint8_t kTrialEvery = 32;
 constexpr std::array<Form, 5> kForms = {Form::kDictionary, Form::kDecimal, Form::kExpected,
                                         Form::kXor, Form::kPlanes};
 
-void FreeContext(ZSTD_CCtx_s* context) { ZSTD_freeCCtx(context); }
-
 }  // namespace
-
-BlockEncoder::BlockEncoder() : zstd_(nullptr, FreeContext) {}
-BlockEncoder::~BlockEncoder() = default;
 
 bool BlockEncoder::Write(Form form, std::string* body) {
   switch (form) {
@@ -46,26 +39,13 @@ bool BlockEncoder::Write(Form form, std::string* body) {
   return false;
 }
 
-Status BlockEncoder::Compress(const std::string& body, std::string* out) {
-  if (zstd_ == nullptr) {
-    zstd_.reset(ZSTD_createCCtx());
-    if (zstd_ == nullptr) return ResourceExhausted("block: zstd is out of memory");
-  }
-  out->resize(ZSTD_compressBound(body.size()));
-  const size_t size =
-      ZSTD_compressCCtx(zstd_.get(), out->data(), out->size(), body.data(), body.size(), kLevel);
-  if (ZSTD_isError(size)) return ResourceExhausted(Cat("block: zstd: ", ZSTD_getErrorName(size)));
-  out->resize(size);
-  return OkStatus();
-}
-
 // Keeps the block in this form if it is smaller than the best so far.
 Status BlockEncoder::Offer(Form form, bool* fits) {
   *fits = Write(form, &body_);
   if (!*fits) return OkStatus();
   bool packed = false;
   if (form != Form::kExpected) {  // zstd would not help, because the bits do not repeat
-    RETURN_IF_ERROR(Compress(body_, &compressed_));
+    RETURN_IF_ERROR(PackInto(body_, &compressed_));
     packed = compressed_.size() + 2 < body_.size();
   }
   BinaryWriter head;

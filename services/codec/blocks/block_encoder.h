@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -11,8 +10,6 @@
 #include "services/base/status.h"
 #include "services/codec/blocks/block_format.h"
 #include "services/codec/blocks/value_forms.h"
-
-struct ZSTD_CCtx_s;
 
 namespace pitwall::blocks {
 
@@ -28,11 +25,6 @@ struct FormHint {
 // Owns the encoder's scratch space. Not thread-safe.
 class BlockEncoder {
  public:
-  BlockEncoder();
-  ~BlockEncoder();
-  BlockEncoder(const BlockEncoder&) = delete;
-  BlockEncoder& operator=(const BlockEncoder&) = delete;
-
   // Appends the encoded block to `out`. Tries all forms if `hint` is null. The output is
   // deterministic for the same values, hint, and zstd version. Returns InvalidArgument if there are
   // no values or more than kMaxBlockValues. Returns ResourceExhausted if zstd is out of memory.
@@ -40,10 +32,8 @@ class BlockEncoder {
 
  private:
   bool Write(Form form, std::string* body);
-  Status Compress(const std::string& body, std::string* out);
   Status Offer(Form form, bool* fits);
 
-  std::unique_ptr<ZSTD_CCtx_s, void (*)(ZSTD_CCtx_s*)> zstd_;
   std::vector<uint64_t> bits_;
   Distinct distinct_;
   std::vector<int64_t> integers_;

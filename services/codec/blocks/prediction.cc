@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cstring>
 
 #include "services/base/text/strings.h"
 #include "services/base/wrapping.h"
@@ -88,43 +87,6 @@ int BestOf(std::span<const uint64_t> run) {
   return best;
 }
 
-// Bit reader, most significant bit first. Bits beyond the end are zero.
-class Bits {
- public:
-  explicit Bits(std::string_view data) : data_(data) {}
-  // Returns the next 32 or more bits, aligned to the most significant bit.
-  uint64_t Peek() const {
-    const size_t byte = at_ / 8;
-    uint64_t out = 0;
-    if (byte + 8 <= data_.size()) {
-      std::memcpy(&out, data_.data() + byte, 8);
-      if constexpr (std::endian::native == std::endian::little) out = __builtin_bswap64(out);
-    } else {
-      for (size_t i = byte; i < data_.size(); ++i)
-        out |= uint64_t{static_cast<uint8_t>(data_[i])} << (56 - 8 * (i - byte));
-    }
-    return out << (at_ % 8);
-  }
-  void Skip(int count) { at_ += static_cast<size_t>(count); }
-  uint64_t Get(int count) {  // `count` is 0 to 64
-    uint64_t out = 0;
-    if (count > 32) {
-      out = Peek() >> 32 << (count - 32);
-      Skip(32);
-      count -= 32;
-    }
-    if (count > 0) out |= Peek() >> (64 - count);
-    Skip(count);
-    return out;
-  }
-  bool past_end() const { return at_ > data_.size() * 8; }
-  bool at_end() const { return !past_end() && data_.size() * 8 - at_ < 8 && Peek() == 0; }
-
- private:
-  const std::string_view data_;
-  size_t at_ = 0;
-};
-
 }  // namespace
 
 void WriteExpected(std::span<const int64_t> entries, std::string* out) {
@@ -182,7 +144,7 @@ Status ReadExpected(std::string_view body, std::span<int64_t> to) {
   const size_t turn = body.size() < kHeadBytes ? 0 : static_cast<uint8_t>(body[1]);
   if (order > 1 || turn > kMostTurn)
     return DataLoss(Cat("integers: order ", order, " or turn ", turn, " is out of range"));
-  Bits bits(body.substr(kHeadBytes));
+  BitReader bits(body.substr(kHeadBytes));
   Expectation expected(turn);
   int64_t before = 0;
   int k = 0;
@@ -206,7 +168,7 @@ Status ReadExpected(std::string_view body, std::span<int64_t> to) {
     before = order == 0 ? given : Plus(before, given);
     to[i] = before;
   }
-  if (!bits.at_end()) return DataLoss("integers: unexpected trailing bits");
+  if (!bits.AtEnd()) return DataLoss("integers: unexpected trailing bits");
   return OkStatus();
 }
 

@@ -240,7 +240,7 @@ Status ReadXor(std::string_view body, size_t count, std::vector<double>* out) {
   uint64_t value = 0;
   int leading = 0;
   int length = 0;
-  for (size_t i = 0; i < count && in.ok(); ++i) {
+  for (size_t i = 0; i < count && !in.past_end(); ++i) {
     if (in.Get(1) == 1) {
       if (in.Get(1) == 1) {
         leading = static_cast<int>(in.Get(5));

@@ -22,14 +22,20 @@ thread_local Contexts contexts;
 }  // namespace
 
 StatusOr<std::string> Pack(std::string_view text, int level) {
-  std::string packed(ZSTD_compressBound(text.size()), '\0');
+  std::string packed;
+  RETURN_IF_ERROR(PackInto(text, &packed, level));
+  return packed;
+}
+
+Status PackInto(std::string_view text, std::string* out, int level) {
   if (contexts.pack == nullptr) contexts.pack = ZSTD_createCCtx();
   if (contexts.pack == nullptr) return ResourceExhausted("zstd: out of memory");
-  const size_t size = ZSTD_compressCCtx(contexts.pack, packed.data(), packed.size(), text.data(),
-                                        text.size(), level);
+  out->resize(ZSTD_compressBound(text.size()));
+  const size_t size =
+      ZSTD_compressCCtx(contexts.pack, out->data(), out->size(), text.data(), text.size(), level);
   if (ZSTD_isError(size)) return ResourceExhausted(Cat("zstd: ", ZSTD_getErrorName(size)));
-  packed.resize(size);
-  return packed;
+  out->resize(size);
+  return OkStatus();
 }
 
 StatusOr<std::string> Unpack(std::string_view packed, uint64_t limit, std::string_view what) {

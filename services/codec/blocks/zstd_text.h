@@ -13,6 +13,8 @@ namespace pitwall::blocks {
 // Compresses `text`. `level` is the zstd level: 3 by default (docs/decisions/0043), or 1 for data
 // that is reread soon. Returns ResourceExhausted if zstd is out of memory.
 StatusOr<std::string> Pack(std::string_view text, int level = 3);
+// Does the same as Pack, but replaces *out and reuses its memory.
+Status PackInto(std::string_view text, std::string* out, int level = 3);
 // Decompresses `packed`. Returns DataLoss, prefixed with `what`, if the data is not zstd, is
 // corrupt, or is longer than `limit` bytes when decompressed. Never allocates more than `limit`.
 // Returns ResourceExhausted if zstd is out of memory.
