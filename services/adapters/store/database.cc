@@ -31,15 +31,25 @@ std::string_view ColumnBytes(sqlite3_stmt* statement, int column) {
   return data == nullptr ? std::string_view() : std::string_view(data, static_cast<size_t>(size));
 }
 
+void BindAt(sqlite3_stmt* statement, int index, int64_t number) {
+  sqlite3_bind_int64(statement, index, number);
+}
 // Binds a non-null pointer because SQLite would store a null pointer as NULL instead of empty
 // bytes.
-void Bind(sqlite3_stmt* statement, int index, std::string_view bytes) {
+void BindAt(sqlite3_stmt* statement, int index, std::string_view bytes) {
   sqlite3_bind_blob(statement, index, bytes.empty() ? "" : bytes.data(),
                     static_cast<int>(bytes.size()), SQLITE_STATIC);
 }
+// Binds all parameters of a statement. The bytes must stay valid until the statement is executed.
+template <typename Statement, typename... Values>
+void Bind(const Statement& statement, const Values&... values) {
+  sqlite3_reset(statement.get());
+  int index = 0;
+  (BindAt(statement.get(), ++index, values), ...);
+}
 
-// Statement that is finalized when it goes out of scope.
-using Statement = std::unique_ptr<sqlite3_stmt, int (*)(sqlite3_stmt*)>;
+constexpr std::string_view kIsRebuilt =
+    ", and it will be rebuilt from the segments and the log at the next start";
 
 }  // namespace
 
@@ -52,20 +62,19 @@ Status Database::Fail(int code, std::string_view what) const {
     case SQLITE_NOTADB:
     case SQLITE_ERROR:  // statements are constant, so the file has a different schema
     case SQLITE_MISMATCH:
-      return DataLoss(
-          Cat(message,
-              "; move aside the file and all files whose names start with its name, and it will be "
-              "rebuilt from the segments and the log at the next start"));
+      return DataLoss(Cat(message,
+                          "; move aside the file and all files whose names start with its name",
+                          kIsRebuilt));
     default:
       return Unavailable(message);
   }
 }
 
-StatusOr<sqlite3_stmt*> Database::Prepare(const char* sql) const {
+StatusOr<Database::Statement> Database::Prepare(const char* sql) const {
   sqlite3_stmt* statement = nullptr;
   const int code = sqlite3_prepare_v2(db_, sql, -1, &statement, nullptr);
   if (code != SQLITE_OK) return Fail(code, "catalogue");
-  return statement;
+  return Statement(statement, sqlite3_finalize);
 }
 
 Status Database::Execute(const char* sql) const {
@@ -105,22 +114,16 @@ StatusOr<std::unique_ptr<Database>> Database::Open(const std::string& path, bool
 Database::~Database() { sqlite3_close(db_); }
 
 Status Database::Check() {
-  {
-    ASSIGN_OR_RETURN(sqlite3_stmt * raw, Prepare("PRAGMA integrity_check(1)"));
-    const Statement statement(raw, sqlite3_finalize);
-    const int code = sqlite3_step(raw);
-    if (code != SQLITE_ROW) return Fail(code, "integrity_check");
-    if (const std::string_view found = ColumnBytes(raw, 0); found != "ok")
-      return DataLoss(Cat(path_, ": damaged (", found,
-                          "); move it aside, and it will be rebuilt from the segments and the log "
-                          "at the next start"));
-  }
+  ASSIGN_OR_RETURN(const Statement check, Prepare("PRAGMA integrity_check(1)"));
+  const int code = sqlite3_step(check.get());
+  if (code != SQLITE_ROW) return Fail(code, "integrity_check");
+  if (const std::string_view result = ColumnBytes(check.get(), 0); result != "ok")
+    return DataLoss(Cat(path_, ": damaged (", result, "); move it aside", kIsRebuilt));
   std::vector<int64_t> counts(kKinds, 0);
   std::vector<int64_t> found(kKinds, 0);
-  ASSIGN_OR_RETURN(sqlite3_stmt * raw,
+  ASSIGN_OR_RETURN(const Statement statement,
                    Prepare("SELECT kind, job, key, body, crc FROM rows ORDER BY kind, job, key"));
-  const Statement statement(raw, sqlite3_finalize);
-  RETURN_IF_ERROR(Walk(raw, [&](DatabaseRow row) {
+  RETURN_IF_ERROR(Walk(statement, [&](DatabaseRow row) {
     if (row.kind != kCounts) {
       ++found[row.kind];
       return OkStatus();
@@ -133,35 +136,32 @@ Status Database::Check() {
   for (size_t kind = 1; kind < kKinds; ++kind) {
     if (found[kind] != counts[kind]) {
       return DataLoss(Cat(path_, ": has ", found[kind], " rows of kind ", kind, " instead of ",
-                          counts[kind],
-                          "; move it aside, and it will be rebuilt from the segments and the log "
-                          "at the next start"));
+                          counts[kind], "; move it aside", kIsRebuilt));
     }
   }
   counts_ = std::move(counts);
   return OkStatus();
 }
 
-Status Database::Walk(sqlite3_stmt* statement,
+Status Database::Walk(const Statement& statement,
                       const std::function<Status(DatabaseRow)>& row) const {
+  sqlite3_stmt* const at = statement.get();
   while (true) {
-    const int code = sqlite3_step(statement);
+    const int code = sqlite3_step(at);
     if (code == SQLITE_DONE) return OkStatus();
     if (code != SQLITE_ROW) return Fail(code, "read");
     RETURN_IF_ERROR(CheckCanceled());
     DatabaseRow out;
-    const int64_t kind = sqlite3_column_int64(statement, 0);
-    out.job = ColumnBytes(statement, 1);
-    out.key = ColumnBytes(statement, 2);
-    out.body = ColumnBytes(statement, 3);
-    const int64_t crc = sqlite3_column_int64(statement, 4);
+    const int64_t kind = sqlite3_column_int64(at, 0);
+    out.job = ColumnBytes(at, 1);
+    out.key = ColumnBytes(at, 2);
+    out.body = ColumnBytes(at, 3);
+    const int64_t crc = sqlite3_column_int64(at, 4);
     out.kind = static_cast<uint8_t>(kind);
     if (kind < 0 || kind >= static_cast<int64_t>(kKinds) ||
         crc != static_cast<int64_t>(CrcOf(out.kind, out.job, out.key, out.body))) {
-      return DataLoss(
-          Cat(path_, ": a row of kind ", kind,
-              " is damaged (CRC mismatch); move the file aside, and it will be rebuilt from the "
-              "segments and the log at the next start"));
+      return DataLoss(Cat(path_, ": a row of kind ", kind,
+                          " is damaged (CRC mismatch); move the file aside", kIsRebuilt));
     }
     RETURN_IF_ERROR(row(std::move(out)));
   }
@@ -170,55 +170,45 @@ Status Database::Walk(sqlite3_stmt* statement,
 Status Database::ForEach(uint8_t kind, const std::function<Status(DatabaseRow)>& row) const {
   MutexLock lock(&mutex_);
   ASSIGN_OR_RETURN(
-      sqlite3_stmt * raw,
+      const Statement statement,
       Prepare("SELECT kind, job, key, body, crc FROM rows WHERE kind = ? ORDER BY job, key"));
-  const Statement statement(raw, sqlite3_finalize);
-  sqlite3_bind_int64(raw, 1, kind);
-  return Walk(raw, row);
+  Bind(statement, int64_t{kind});
+  return Walk(statement, row);
 }
 
 Status Database::ForEachOf(uint8_t kind, std::string_view job,
                            const std::function<Status(DatabaseRow)>& row) const {
   MutexLock lock(&mutex_);
-  ASSIGN_OR_RETURN(sqlite3_stmt * raw, Prepare("SELECT kind, job, key, body, crc FROM rows WHERE "
-                                               "kind = ? AND job = ? ORDER BY key"));
-  const Statement statement(raw, sqlite3_finalize);
-  sqlite3_bind_int64(raw, 1, kind);
-  Bind(raw, 2, job);
-  return Walk(raw, row);
+  ASSIGN_OR_RETURN(const Statement statement,
+                   Prepare("SELECT kind, job, key, body, crc FROM rows WHERE "
+                           "kind = ? AND job = ? ORDER BY key"));
+  Bind(statement, int64_t{kind}, job);
+  return Walk(statement, row);
 }
 
 Status Database::RemoveJob(const std::string& job, std::vector<int64_t>* counts) {
-  {
-    ASSIGN_OR_RETURN(
-        sqlite3_stmt * raw,
-        Prepare("SELECT kind, count(*) FROM rows WHERE job = ? AND kind > 0 GROUP BY kind"));
-    const Statement statement(raw, sqlite3_finalize);
-    Bind(raw, 1, job);
-    int code;
-    while ((code = sqlite3_step(raw)) == SQLITE_ROW)
-      (*counts)[static_cast<size_t>(sqlite3_column_int64(raw, 0)) % kKinds] -=
-          sqlite3_column_int64(raw, 1);
-    if (code != SQLITE_DONE) return Fail(code, "remove");
-  }
-  ASSIGN_OR_RETURN(sqlite3_stmt * raw, Prepare("DELETE FROM rows WHERE job = ? AND kind > 0"));
-  const Statement statement(raw, sqlite3_finalize);
-  Bind(raw, 1, job);
-  const int code = sqlite3_step(raw);
+  ASSIGN_OR_RETURN(
+      const Statement count,
+      Prepare("SELECT kind, count(*) FROM rows WHERE job = ? AND kind > 0 GROUP BY kind"));
+  Bind(count, job);
+  int code;
+  while ((code = sqlite3_step(count.get())) == SQLITE_ROW)
+    (*counts)[static_cast<size_t>(sqlite3_column_int64(count.get(), 0)) % kKinds] -=
+        sqlite3_column_int64(count.get(), 1);
+  if (code != SQLITE_DONE) return Fail(code, "remove");
+  ASSIGN_OR_RETURN(const Statement remove, Prepare("DELETE FROM rows WHERE job = ? AND kind > 0"));
+  Bind(remove, job);
+  code = sqlite3_step(remove.get());
   return code == SQLITE_DONE ? OkStatus() : Fail(code, "remove");
 }
 
 Status Database::ApplyInside(const DatabaseChange& change) {
   std::vector<int64_t> counts = counts_;
-  ASSIGN_OR_RETURN(sqlite3_stmt * gone,
+  ASSIGN_OR_RETURN(const Statement remove,
                    Prepare("DELETE FROM rows WHERE kind = ? AND job = ? AND key = ?"));
-  const Statement remove(gone, sqlite3_finalize);
   const auto remove_row = [&](const DatabaseRow& row) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    sqlite3_reset(gone);
-    sqlite3_bind_int64(gone, 1, row.kind);
-    Bind(gone, 2, row.job);
-    Bind(gone, 3, row.key);
-    const int code = sqlite3_step(gone);
+    Bind(remove, int64_t{row.kind}, row.job, row.key);
+    const int code = sqlite3_step(remove.get());
     if (code != SQLITE_DONE) return Fail(code, "remove");
     counts[row.kind] -= sqlite3_changes(db_);
     return OkStatus();
@@ -226,18 +216,12 @@ Status Database::ApplyInside(const DatabaseChange& change) {
   for (const DatabaseRow& row : change.removed) RETURN_IF_ERROR(remove_row(row));
   for (const std::string& job : change.removed_jobs) RETURN_IF_ERROR(RemoveJob(job, &counts));
   ASSIGN_OR_RETURN(
-      sqlite3_stmt * raw,
+      const Statement put,
       Prepare("INSERT OR REPLACE INTO rows(kind, job, key, body, crc) VALUES(?,?,?,?,?)"));
-  const Statement put(raw, sqlite3_finalize);
   const auto put_row = [&](uint8_t kind, std::string_view job, std::string_view key,
                            std::string_view body) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    sqlite3_reset(raw);
-    sqlite3_bind_int64(raw, 1, kind);
-    Bind(raw, 2, job);
-    Bind(raw, 3, key);
-    Bind(raw, 4, body);
-    sqlite3_bind_int64(raw, 5, CrcOf(kind, job, key, body));
-    const int code = sqlite3_step(raw);
+    Bind(put, int64_t{kind}, job, key, body, int64_t{CrcOf(kind, job, key, body)});
+    const int code = sqlite3_step(put.get());
     return code == SQLITE_DONE ? OkStatus() : Fail(code, "write");
   };
   // Rows are applied in order. If a row occurs twice, the later version is stored, and the row
@@ -275,11 +259,10 @@ Status Database::Apply(const DatabaseChange& change) {
 
 Status Database::Settle() {
   MutexLock lock(&mutex_);
-  ASSIGN_OR_RETURN(sqlite3_stmt * raw, Prepare("PRAGMA wal_checkpoint(TRUNCATE)"));
-  const Statement statement(raw, sqlite3_finalize);
-  const int code = sqlite3_step(raw);
+  ASSIGN_OR_RETURN(const Statement statement, Prepare("PRAGMA wal_checkpoint(TRUNCATE)"));
+  const int code = sqlite3_step(statement.get());
   if (code != SQLITE_ROW) return Fail(code, "checkpoint");
-  if (sqlite3_column_int64(raw, 0) != 0)
+  if (sqlite3_column_int64(statement.get(), 0) != 0)
     return Unavailable(Cat(path_, ": the write-ahead file is in use"));
   return OkStatus();
 }

@@ -56,11 +56,14 @@ class Database {
   const std::string& path() const { return path_; }
 
  private:
+  // Statement that is finalized when it goes out of scope.
+  using Statement = std::unique_ptr<sqlite3_stmt, int (*)(sqlite3_stmt*)>;
+
   Database(std::string path, sqlite3* db) : path_(std::move(path)), db_(db) {}
   Status Execute(const char* sql) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  StatusOr<sqlite3_stmt*> Prepare(const char* sql) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  StatusOr<Statement> Prepare(const char* sql) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Status Fail(int code, std::string_view what) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  Status Walk(sqlite3_stmt* statement, const std::function<Status(DatabaseRow)>& row) const
+  Status Walk(const Statement& statement, const std::function<Status(DatabaseRow)>& row) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Status Check() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Status ApplyInside(const DatabaseChange& change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
