@@ -12,40 +12,31 @@ namespace {
 
 using store::DatabaseRow;
 
-Status RestoreBoot(const DatabaseRow& row, StoredJob* job) {
-  ASSIGN_OR_RETURN(SourceMeta boot, DecodeBoot(row.body));
-  job->telemetry().Restore(std::move(boot));
-  return OkStatus();
-}
-
-Status RestoreSchema(const DatabaseRow& row, SchemaPool* schemas, StoredJob* job) {
-  ASSIGN_OR_RETURN(Schema schema, DecodeSchema(row));
-  const SharedSchema shared(std::move(schema));
-  schemas->Add(row.job, shared);
-  // Segments also contain derived schemas, but these can be rebuilt from the received schemas.
-  if (const auto made = NodeMeans::Of(*shared); made != nullptr)
-    schemas->Add(row.job, made->schema());
-  job->telemetry().Restore(shared);
-  return OkStatus();
-}
-
-// Restores a segment row and returns the segment's generation.
-StatusOr<uint64_t> RestoreSegment(const DatabaseRow& row, StoredJob* job) {
-  ASSIGN_OR_RETURN(SealedWindow window, DecodeSegment(row.body));
-  const uint64_t generation = window.facts.generation;
-  job->telemetry().windows().Restore(std::move(window.facts), std::move(window.seen));
-  return generation;
-}
-
-Status RestoreJob(const store::Database& database, SchemaPool* schemas, StoredJob* job) {
-  RETURN_IF_ERROR(database.ForEachOf(
-      kBootRow, job->id(), [&](const DatabaseRow& row) { return RestoreBoot(row, job); }));
+// Restores jobs from the catalog. `walk` visits the rows of a kind, and `job_of` returns the job of
+// a row.
+template <typename Walk, typename JobOf>
+Status RestoreJobs(const Walk& walk, const JobOf& job_of, SchemaPool* schemas) {
+  RETURN_IF_ERROR(walk(kBootRow, [&](const DatabaseRow& row) -> Status {
+    ASSIGN_OR_RETURN(SourceMeta boot, DecodeBoot(row.body));
+    job_of(row)->telemetry().Restore(std::move(boot));
+    return OkStatus();
+  }));
   for (const RowKind kind : {kSchemaRow, kPackedSchemaRow}) {
-    RETURN_IF_ERROR(database.ForEachOf(
-        kind, job->id(), [&](const DatabaseRow& row) { return RestoreSchema(row, schemas, job); }));
+    RETURN_IF_ERROR(walk(kind, [&](const DatabaseRow& row) -> Status {
+      ASSIGN_OR_RETURN(Schema schema, DecodeSchema(row));
+      const SharedSchema shared(std::move(schema));
+      schemas->Add(row.job, shared);
+      // Segments also contain derived schemas, but these can be rebuilt from the received schemas.
+      if (const auto made = NodeMeans::Of(*shared); made != nullptr)
+        schemas->Add(row.job, made->schema());
+      job_of(row)->telemetry().Restore(shared);
+      return OkStatus();
+    }));
   }
-  return database.ForEachOf(kSegmentRow, job->id(), [&](const DatabaseRow& row) {
-    return RestoreSegment(row, job).status();
+  return walk(kSegmentRow, [&](const DatabaseRow& row) -> Status {
+    ASSIGN_OR_RETURN(SealedWindow window, DecodeSegment(row.body));
+    job_of(row)->telemetry().windows().Restore(std::move(window.facts), std::move(window.seen));
+    return OkStatus();
   });
 }
 
@@ -97,20 +88,13 @@ Status HistoryStore::Load() {
     return OkStatus();
   });
   RETURN_IF_ERROR(walked);
-  RETURN_IF_ERROR(database_->ForEach(kBootRow, [&](const DatabaseRow& row) {
-    return RestoreBoot(row, jobs_.FindOrAdd(row.job).get());
-  }));
-  for (const RowKind kind : {kSchemaRow, kPackedSchemaRow}) {
-    RETURN_IF_ERROR(database_->ForEach(kind, [&](const DatabaseRow& row) {
-      return RestoreSchema(row, &segments_.schemas(), jobs_.FindOrAdd(row.job).get());
-    }));
+  RETURN_IF_ERROR(RestoreJobs(
+      [&](RowKind kind, const auto& row) { return database_->ForEach(kind, row); },
+      [&](const DatabaseRow& row) { return jobs_.FindOrAdd(row.job); }, &segments_.schemas()));
+  for (const StoredJobPtr& job : jobs_.All()) {
+    for (const auto& [start, window] : job->windows())
+      segments_.RaiseGeneration(window.sealed->generation);
   }
-  RETURN_IF_ERROR(database_->ForEach(kSegmentRow, [&](const DatabaseRow& row) -> Status {
-    ASSIGN_OR_RETURN(const uint64_t generation,
-                     RestoreSegment(row, jobs_.FindOrAdd(row.job).get()));
-    segments_.RaiseGeneration(generation);
-    return OkStatus();
-  }));
   return database_->ForEach(kEventRow, [&](const DatabaseRow& row) -> Status {
     ASSIGN_OR_RETURN(const KeptRecord record, DecodeRecord(row));
     record_ = std::max<uint64_t>(record_, record.number);
@@ -123,7 +107,9 @@ Status HistoryStore::Load() {
 }
 
 Status HistoryStore::LoadJob(StoredJob* job) const {
-  const Status loaded = RestoreJob(*database_, &segments_.schemas(), job);
+  const Status loaded = RestoreJobs(
+      [&](RowKind kind, const auto& row) { return database_->ForEachOf(kind, job->id(), row); },
+      [&](const DatabaseRow&) { return job; }, &segments_.schemas());
   job->EndLoad(loaded);
   if (loaded.ok()) ++counters_.reloaded;
   return loaded;
