@@ -38,10 +38,14 @@ void TimeField(std::string_view key, int64_t unix_ns, JsonWriter* out) {
   WriteNs(unix_ns, out);
 }
 
-void IndexField(std::string_view key, int64_t index, JsonWriter* out) {
-  out->Key(key);
+void WriteIndex(int64_t index, JsonWriter* out) {
   if (index < 0) return out->Null();
   out->Int(index);
+}
+
+void IndexField(std::string_view key, int64_t index, JsonWriter* out) {
+  out->Key(key);
+  WriteIndex(index, out);
 }
 
 void TextField(std::string_view key, std::string_view text, JsonWriter* out) {
@@ -64,6 +68,21 @@ void LabelsField(std::string_view key, const Labels& labels, JsonWriter* out) {
   out->BeginObject();
   for (const Label& label : labels) TextField(label.name, label.value, out);
   out->EndObject();
+}
+
+void NullField(std::string_view key, JsonWriter* out) {
+  out->Key(key);
+  out->Null();
+}
+
+void RawField(std::string_view key, std::string_view json, JsonWriter* out) {
+  out->Key(key);
+  out->Raw(json);
+}
+
+void NumbersField(std::string_view key, std::span<const double> values, JsonWriter* out) {
+  out->Key(key);
+  out->Numbers(values);
 }
 
 }  // namespace pitwall::codec

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <string>
+#include <vector>
 
 namespace pitwall::codec {
 namespace {
@@ -29,6 +31,25 @@ TEST(JsonFields, EachKind_HasItsForm) {
       R"({"number":0.5,"infinite":null,"missing":null,"ns":"-9223372036854775808",)"
       R"("at":"1700000000000000001","unknown":null,"rank":0,"no_rank":null,"empty":"",)"
       R"("count":18446744073709551615,"flag":false,"labels":{"node":"a\"b"},"no_labels":{}})");
+}
+
+TEST(JsonFields, NestedFields_HaveTheirForm) {
+  JsonWriter out;
+  out.BeginObject();
+  ObjectField("object", &out, [&] { IndexField("rank", -1, &out); });
+  ObjectsField("objects", std::vector<int64_t>{1, -1}, &out,
+               [&](int64_t index) { IndexField("index", index, &out); });
+  ArrayField("odd", std::vector<int64_t>{1, 2, 3}, &out, [&](int64_t number) {
+    if (number % 2 == 1) out.Int(number);
+  });
+  TextsField("texts", std::vector<std::string>{"a", "b"}, &out);
+  NumbersField("numbers", std::vector<double>{0.5, std::numeric_limits<double>::quiet_NaN()}, &out);
+  RawField("raw", "{}", &out);
+  NullField("null", &out);
+  out.EndObject();
+  EXPECT_EQ(out.Take(),
+            R"({"object":{"rank":null},"objects":[{"index":1},{"index":null}],"odd":[1,3],)"
+            R"("texts":["a","b"],"numbers":[0.5,null],"raw":{},"null":null})");
 }
 
 }  // namespace

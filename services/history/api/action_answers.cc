@@ -23,7 +23,15 @@ constexpr std::string_view kFilesValue = "null";  // value that resets a paramet
 constexpr std::array<std::string_view, 6> kIntervals = {"100ms", "200ms", "500ms",
                                                         "1s",    "5s",    "1m"};
 
-// Builds a request for a running job. The request must contain the complete job ID.
+// Returns the job with the complete ID. `action` completes the error if the job has ended.
+StatusOr<JobLifePtr> RunningJob(const ApiCall& call, std::string_view action) {
+  ASSIGN_OR_RETURN(JobLifePtr job, call.CompleteJob());
+  if (job->ended_ns == 0) return job;
+  return FailedPrecondition(
+      Cat("job: has ended (got ", Quote(job->id), "); only running jobs ", action));
+}
+
+// Builds a request for a running job.
 StatusOr<ActionEvent> RequestOf(const ApiCall& call, std::string reason) {
   if (reason.empty() || reason.size() > kMaxReasonBytes)
     return InvalidArgument(
@@ -31,13 +39,7 @@ StatusOr<ActionEvent> RequestOf(const ApiCall& call, std::string reason) {
   if (!call.options.request_action)
     return FailedPrecondition(
         "job: requests are disabled on this server; use a server that can write to the log");
-  ASSIGN_OR_RETURN(const JobLifePtr job, call.Job());
-  if (call.parameters.Text("job") != job->id)
-    return InvalidArgument(Cat("job: must be a complete job ID (got ",
-                               Quote(call.parameters.Text("job")), "); use ", Quote(job->id)));
-  if (job->ended_ns != 0)
-    return FailedPrecondition(
-        Cat("job: has ended (got ", Quote(job->id), "); only running jobs accept requests"));
+  ASSIGN_OR_RETURN(const JobLifePtr job, RunningJob(call, "accept requests"));
   ActionEvent request;
   request.type = ActionEventType::kRequested;
   ASSIGN_OR_RETURN(request.issue, RandomHex(16));
@@ -57,11 +59,7 @@ StatusOr<ActionEvent> RequestOf(const ApiCall& call, std::string reason) {
 Answer Send(const ApiCall& call, ActionEvent request) {
   request.id = MakeActionId(request);
   RETURN_IF_ERROR(call.options.request_action(request));
-  JsonWriter out;
-  out.BeginObject();
-  TextField("request", request.issue, &out);
-  out.EndObject();
-  return http::HttpResponse::Json(out.Take());
+  return JsonAnswer([&](JsonWriter* out) { TextField("request", request.issue, out); });
 }
 
 }  // namespace
@@ -74,13 +72,7 @@ Answer AskCapture(const ApiCall& call) {
     return FailedPrecondition(
         "job: captures are disabled on this server; use a server that runs the notifier, or run "
         "`pitwall capture`");
-  ASSIGN_OR_RETURN(const JobLifePtr job, call.Job());
-  if (call.parameters.Text("job") != job->id)
-    return InvalidArgument(Cat("job: must be a complete job ID (got ",
-                               Quote(call.parameters.Text("job")), "); use ", Quote(job->id)));
-  if (job->ended_ns != 0)
-    return FailedPrecondition(
-        Cat("job: has ended (got ", Quote(job->id), "); only running jobs can be captured"));
+  ASSIGN_OR_RETURN(const JobLifePtr job, RunningJob(call, "can be captured"));
   if (request.ranks.size() > kMaxCaptureRanks)
     return InvalidArgument(
         Cat("rank: at most ", kMaxCaptureRanks,
@@ -89,11 +81,7 @@ Answer AskCapture(const ApiCall& call) {
   request.principal = "act";
   request.expires = EventTime::FromNs(call.options.clock->WallNs() + kCaptureExpiresNs);
   ASSIGN_OR_RETURN(const std::string id, call.options.captures->RequestCapture(std::move(request)));
-  JsonWriter out;
-  out.BeginObject();
-  TextField("request", id, &out);
-  out.EndObject();
-  return http::HttpResponse::Json(out.Take());
+  return JsonAnswer([&](JsonWriter* out) { TextField("request", id, out); });
 }
 
 Answer AskStop(const ApiCall& call) {

@@ -19,6 +19,9 @@ struct ApiCall {
   const History& history() const { return *options.history; }
   // Returns the job selected by the `job` parameter.
   StatusOr<JobLifePtr> Job() const { return history().FindJob(parameters.Text("job")); }
+  // Does the same, but requires the complete job ID. A prefix or name may match a different job
+  // later, so actions must not use it.
+  StatusOr<JobLifePtr> CompleteJob() const;
 };
 
 // Returns the time range that contains all of a job's data.

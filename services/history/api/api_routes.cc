@@ -105,16 +105,13 @@ http::HttpResponse ErrorResponse(const Status& status) {
   }
   const std::string_view message = ToStd(status.message());
   const size_t colon = message.find(": ");
-  JsonWriter out;
-  out.BeginObject();
-  out.Key("error");
-  out.BeginObject();
-  TextField("code", name, &out);
-  TextField("message", message, &out);
-  TextField("place", colon == std::string_view::npos ? "" : message.substr(0, colon), &out);
-  out.EndObject();
-  out.EndObject();
-  http::HttpResponse response = http::HttpResponse::Json(out.Take());
+  http::HttpResponse response = JsonAnswer([&](JsonWriter* out) {
+    ObjectField("error", out, [&] {
+      TextField("code", name, out);
+      TextField("message", message, out);
+      TextField("place", colon == std::string_view::npos ? "" : message.substr(0, colon), out);
+    });
+  });
   response.status = http;
   return response;
 }

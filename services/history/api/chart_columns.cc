@@ -52,8 +52,7 @@ void WriteColumn(std::string_view key, const ChartColumn& column, double ChartRo
   std::vector<double> values;
   values.reserve(column.rows.size());
   for (const ChartRow& row : column.rows) values.push_back(row.*member);
-  out->Key(key);
-  out->Numbers(values);
+  NumbersField(key, values, out);
 }
 
 // Estimated size of a row: a quoted time and three mostly short numbers.
@@ -70,27 +69,15 @@ std::string ChartJson(const Chart& chart, size_t width) {
   out.Reserve(chart.columns.size() * 300 + rows * kRowBytes);
   out.BeginObject();
   WriteFrame(chart, width, &out);
-  out.Key("series");
-  out.BeginArray();
-  for (const ChartColumn& column : chart.columns) {
-    out.BeginObject();
+  ObjectsField("series", chart.columns, &out, [&](const ChartColumn& column) {
     WriteSeries(column, &out);
-    out.Key(chart.by_step ? "steps" : "times_ns");
-    out.BeginArray();
-    for (const ChartRow& row : column.rows) {
-      if (chart.by_step) {
-        out.Int(row.at);
-      } else {
-        WriteNs(row.at, &out);
-      }
-    }
-    out.EndArray();
+    ArrayField(chart.by_step ? "steps" : "times_ns", column.rows, &out, [&](const ChartRow& row) {
+      chart.by_step ? out.Int(row.at) : WriteNs(row.at, &out);
+    });
     WriteColumn("min", column, &ChartRow::min, &out);
     WriteColumn("max", column, &ChartRow::max, &out);
     WriteColumn("last", column, &ChartRow::last, &out);
-    out.EndObject();
-  }
-  out.EndArray();
+  });
   out.EndObject();
   return out.Take();
 }
@@ -99,15 +86,10 @@ std::string ChartBinary(const Chart& chart, size_t width) {
   JsonWriter header;
   header.BeginObject();
   WriteFrame(chart, width, &header);
-  header.Key("series");
-  header.BeginArray();
-  for (const ChartColumn& column : chart.columns) {
-    header.BeginObject();
+  ObjectsField("series", chart.columns, &header, [&](const ChartColumn& column) {
     WriteSeries(column, &header);
     CountField("rows", column.rows.size(), &header);
-    header.EndObject();
-  }
-  header.EndArray();
+  });
   header.EndObject();
   const std::string json = header.Take();
   std::string out = "PWC1";

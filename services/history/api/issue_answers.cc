@@ -53,19 +53,17 @@ void WriteIssueFields(const Issue& issue, const ApiOptions& options, JsonWriter*
   TextField("incident", newest.incident, out);
   TextField("root_cause", newest.root_cause, out);
   TextField("summary", newest.summary, out);
-  out->Key("silenced");
   if (const auto silenced = options.silenced ? options.silenced(newest) : std::nullopt) {
-    out->BeginObject();
-    TextField("by", silenced->by, out);
-    TextField("comment", silenced->comment, out);
-    TimeField("until_ns", silenced->until.ns(), out);
-    out->EndObject();
+    ObjectField("silenced", out, [&] {
+      TextField("by", silenced->by, out);
+      TextField("comment", silenced->comment, out);
+      TimeField("until_ns", silenced->until.ns(), out);
+    });
   } else {
-    out->Raw("null");
+    NullField("silenced", out);
   }
   CountField("event_count", issue.events.size(), out);
-  out->Key("event");
-  out->Raw(cloudevents::EncodeCloudEvent(newest));
+  RawField("event", cloudevents::EncodeCloudEvent(newest), out);
 }
 
 Change::Topic TopicOf(const IssueEvent& event) {
@@ -125,12 +123,6 @@ std::set<Change::Topic> ReadEventTopics(Parameters* in) {
   return out;
 }
 
-void WriteIssue(const Issue& issue, const ApiOptions& options, JsonWriter* out) {
-  out->BeginObject();
-  WriteIssueFields(issue, options, out);
-  out->EndObject();
-}
-
 }  // namespace
 
 Answer AnswerIssues(const ApiCall& call) {
@@ -150,16 +142,12 @@ Answer AnswerIssues(const ApiCall& call) {
            !StartsWith(newest.incident, incident);
   });
   const Page rows = page.Of(issues.size());
-  JsonWriter out;
-  out.BeginObject();
-  out.Key("issues");
-  out.BeginArray();
-  for (size_t i = rows.begin; i < rows.end; ++i) WriteIssue(issues[i], call.options, &out);
-  out.EndArray();
-  NextField(rows, &out);
-  CountField("total", issues.size(), &out);
-  out.EndObject();
-  return http::HttpResponse::Json(out.Take());
+  return JsonAnswer([&](JsonWriter* out) {
+    ObjectsField("issues", rows.Of(issues), out,
+                 [&](const Issue& issue) { WriteIssueFields(issue, call.options, out); });
+    NextField(rows, out);
+    CountField("total", issues.size(), out);
+  });
 }
 
 Answer AnswerIssue(const ApiCall& call) {
@@ -169,29 +157,20 @@ Answer AnswerIssue(const ApiCall& call) {
   ASSIGN_OR_RETURN(const std::vector<ActionEvent> actions, call.history().Actions(job->id));
   ASSIGN_OR_RETURN(const std::vector<NotificationRecord> notifications,
                    call.history().Notifications(job->id));
-  JsonWriter out;
-  out.BeginObject();
-  WriteIssueFields(issue, call.options, &out);
-  out.Key("events");
-  out.BeginArray();
-  for (const IssueEventPtr& event : issue.events) out.Raw(cloudevents::EncodeCloudEvent(*event));
-  out.EndArray();
-  out.Key("actions");
-  out.BeginArray();
-  for (const ActionEvent& action : actions) {
-    if (BelongsTo(action, issue.id, job->id, issue.newest().rule))
-      out.Raw(cloudevents::EncodeCloudEvent(action));
-  }
-  out.EndArray();
-  out.Key("notifications");
-  out.BeginArray();
-  for (const NotificationRecord& one : notifications) {
-    if (std::find(one.issues.begin(), one.issues.end(), issue.id) != one.issues.end())
-      out.Raw(cloudevents::EncodeNotification(one));
-  }
-  out.EndArray();
-  out.EndObject();
-  return http::HttpResponse::Json(out.Take());
+  return JsonAnswer([&](JsonWriter* out) {
+    WriteIssueFields(issue, call.options, out);
+    ArrayField("events", issue.events, out, [&](const IssueEventPtr& event) {
+      out->Raw(cloudevents::EncodeCloudEvent(*event));
+    });
+    ArrayField("actions", actions, out, [&](const ActionEvent& action) {
+      if (BelongsTo(action, issue.id, job->id, issue.newest().rule))
+        out->Raw(cloudevents::EncodeCloudEvent(action));
+    });
+    ArrayField("notifications", notifications, out, [&](const NotificationRecord& one) {
+      if (std::find(one.issues.begin(), one.issues.end(), issue.id) != one.issues.end())
+        out->Raw(cloudevents::EncodeNotification(one));
+    });
+  });
 }
 
 Answer AnswerIncidents(const ApiCall& call) {
@@ -200,64 +179,46 @@ Answer AnswerIncidents(const ApiCall& call) {
   const size_t state = in.Choice("state", kStates);
   RETURN_IF_ERROR(in.status());
   ASSIGN_OR_RETURN(const std::vector<IssueEventPtr> events, call.history().Events(job->id));
-  JsonWriter out;
-  out.BeginObject();
-  out.Key("incidents");
-  out.BeginArray();
-  for (const Incident& incident : IncidentsOf(IssuesOf(events))) {
-    if (!InState(state, incident.open)) continue;
-    out.BeginObject();
-    TextField("id", incident.id, &out);
-    out.Key("root");
-    WriteIssue(incident.issues[0], call.options, &out);
-    CountField("likely_roots", incident.likely_roots, &out);
-    BoolField("open", incident.open, &out);
-    TextField("severity", incident.severity, &out);
-    TimeField("started_ns", incident.started_ns, &out);
-    TimeField("ended_ns", incident.ended_ns, &out);
-    out.Key("issues");
-    out.BeginArray();
-    for (const Issue& issue : incident.issues) WriteIssue(issue, call.options, &out);
-    out.EndArray();
-    out.EndObject();
-  }
-  out.EndArray();
-  out.EndObject();
-  return http::HttpResponse::Json(out.Take());
+  std::vector<Incident> incidents = IncidentsOf(IssuesOf(events));
+  std::erase_if(incidents, [&](const Incident& one) { return !InState(state, one.open); });
+  return JsonAnswer([&](JsonWriter* out) {
+    ObjectsField("incidents", incidents, out, [&](const Incident& incident) {
+      TextField("id", incident.id, out);
+      ObjectField("root", out, [&] { WriteIssueFields(incident.issues[0], call.options, out); });
+      CountField("likely_roots", incident.likely_roots, out);
+      BoolField("open", incident.open, out);
+      TextField("severity", incident.severity, out);
+      TimeField("started_ns", incident.started_ns, out);
+      TimeField("ended_ns", incident.ended_ns, out);
+      ObjectsField("issues", incident.issues, out,
+                   [&](const Issue& issue) { WriteIssueFields(issue, call.options, out); });
+    });
+  });
 }
 
 namespace {
 
 // Writes null if the loaded rules are unknown or do not contain this rule.
 void WriteDefinition(const RuleDefinition* rule, JsonWriter* out) {
-  out->Key("definition");
-  if (rule == nullptr) return out->Null();
-  out->BeginObject();
-  TextField("severity", rule->severity, out);
-  TextField("summary", rule->summary, out);
-  TextField("description", rule->description, out);
-  TextField("suggestion", rule->suggestion, out);
-  TextField("expression", rule->expression, out);
-  TextField("clock", rule->clock, out);
-  TextField("for", rule->hold, out);
-  out->Key("needs");
-  out->BeginArray();
-  for (const std::string& metric : rule->needs) out->String(metric);
-  out->EndArray();
-  out->Key("parameters");
-  out->BeginArray();
-  for (const RuleParameter& parameter : rule->parameters) {
-    out->BeginObject();
-    TextField("name", parameter.name, out);
-    TextField("default", parameter.value, out);
-    TextField("now", parameter.now, out);
-    TextField("source", parameter.source, out);
-    TextField("unit", parameter.unit, out);
-    TextField("help", parameter.help, out);
-    out->EndObject();
-  }
-  out->EndArray();
-  out->EndObject();
+  if (rule == nullptr) return NullField("definition", out);
+  ObjectField("definition", out, [&] {
+    TextField("severity", rule->severity, out);
+    TextField("summary", rule->summary, out);
+    TextField("description", rule->description, out);
+    TextField("suggestion", rule->suggestion, out);
+    TextField("expression", rule->expression, out);
+    TextField("clock", rule->clock, out);
+    TextField("for", rule->hold, out);
+    TextsField("needs", rule->needs, out);
+    ObjectsField("parameters", rule->parameters, out, [&](const RuleParameter& parameter) {
+      TextField("name", parameter.name, out);
+      TextField("default", parameter.value, out);
+      TextField("now", parameter.now, out);
+      TextField("source", parameter.source, out);
+      TextField("unit", parameter.unit, out);
+      TextField("help", parameter.help, out);
+    });
+  });
 }
 
 }  // namespace
@@ -275,52 +236,37 @@ Answer AnswerEvents(const ApiCall& call) {
            (!topics.empty() && !topics.contains(event.topic));
   });
   const Page rows = page.Of(events.size());
-  JsonWriter out;
-  out.BeginObject();
-  out.Key("events");
-  out.BeginArray();
-  for (size_t i = rows.begin; i < rows.end; ++i) {
-    out.BeginObject();
-    TextField("topic", kTopicNames[static_cast<size_t>(events[i].topic)], &out);
-    NsField("time_ns", events[i].time_ns, &out);
-    out.Key("event");
-    out.Raw(events[i].encode());
-    out.EndObject();
-  }
-  out.EndArray();
-  NextField(rows, &out);
-  CountField("total", events.size(), &out);
-  out.EndObject();
-  return http::HttpResponse::Json(out.Take());
+  return JsonAnswer([&](JsonWriter* out) {
+    ObjectsField("events", rows.Of(events), out, [&](const TopicEvent& event) {
+      TextField("topic", kTopicNames[static_cast<size_t>(event.topic)], out);
+      NsField("time_ns", event.time_ns, out);
+      RawField("event", event.encode(), out);
+    });
+    NextField(rows, out);
+    CountField("total", events.size(), out);
+  });
 }
 
 Answer AnswerRules(const ApiCall& call) {
   ASSIGN_OR_RETURN(const JobLifePtr job, call.Job());
   ASSIGN_OR_RETURN(const std::vector<IssueEventPtr> events, call.history().Events(job->id));
   const RuleDefinitions rules = call.options.rules ? call.options.rules(*job) : RuleDefinitions();
-  JsonWriter out;
-  out.BeginObject();
-  out.Key("rules");
-  out.BeginArray();
-  for (const RuleState& rule : RuleStatesOf(*job, events)) {
-    out.BeginObject();
-    TextField("rule", rule.rule, &out);
-    TextField("status", RuleStatusName(rule.status), &out);
-    TextField("reason", rule.reason, &out);
-    TextField("verdict", RuleStatusName(rule.verdict.status), &out);
-    TextField("verdict_reason", rule.verdict.reason, &out);
-    TimeField("since_ns", rule.since_ns, &out);
-    BoolField("ever_found", rule.ever_found, &out);
-    CountField("found", rule.found, &out);
-    CountField("open", rule.open, &out);
-    TimeField("last_found_ns", rule.last_found_ns, &out);
-    const auto definition = rules.find(rule.rule);
-    WriteDefinition(definition == rules.end() ? nullptr : &definition->second, &out);
-    out.EndObject();
-  }
-  out.EndArray();
-  out.EndObject();
-  return http::HttpResponse::Json(out.Take());
+  return JsonAnswer([&](JsonWriter* out) {
+    ObjectsField("rules", RuleStatesOf(*job, events), out, [&](const RuleState& rule) {
+      TextField("rule", rule.rule, out);
+      TextField("status", RuleStatusName(rule.status), out);
+      TextField("reason", rule.reason, out);
+      TextField("verdict", RuleStatusName(rule.verdict.status), out);
+      TextField("verdict_reason", rule.verdict.reason, out);
+      TimeField("since_ns", rule.since_ns, out);
+      BoolField("ever_found", rule.ever_found, out);
+      CountField("found", rule.found, out);
+      CountField("open", rule.open, out);
+      TimeField("last_found_ns", rule.last_found_ns, out);
+      const auto definition = rules.find(rule.rule);
+      WriteDefinition(definition == rules.end() ? nullptr : &definition->second, out);
+    });
+  });
 }
 
 Answer AnswerActions(const ApiCall& call) {
@@ -328,18 +274,13 @@ Answer AnswerActions(const ApiCall& call) {
   ASSIGN_OR_RETURN(const std::vector<ActionEvent> actions, call.history().Actions(job->id));
   ASSIGN_OR_RETURN(const std::vector<NotificationRecord> notifications,
                    call.history().Notifications(job->id));
-  JsonWriter out;
-  out.BeginObject();
-  out.Key("actions");
-  out.BeginArray();
-  for (const ActionEvent& action : actions) out.Raw(cloudevents::EncodeCloudEvent(action));
-  out.EndArray();
-  out.Key("notifications");
-  out.BeginArray();
-  for (const NotificationRecord& one : notifications) out.Raw(cloudevents::EncodeNotification(one));
-  out.EndArray();
-  out.EndObject();
-  return http::HttpResponse::Json(out.Take());
+  return JsonAnswer([&](JsonWriter* out) {
+    ArrayField("actions", actions, out,
+               [&](const ActionEvent& action) { out->Raw(cloudevents::EncodeCloudEvent(action)); });
+    ArrayField("notifications", notifications, out, [&](const NotificationRecord& one) {
+      out->Raw(cloudevents::EncodeNotification(one));
+    });
+  });
 }
 
 Answer AnswerCaptures(const ApiCall& call) {
@@ -347,19 +288,13 @@ Answer AnswerCaptures(const ApiCall& call) {
   const std::string_view issue = call.parameters.Text("issue");
   ASSIGN_OR_RETURN(const JobLifePtr job, call.Job());
   ASSIGN_OR_RETURN(const std::vector<RankCapture> captures, call.history().Captures(job->id));
-  JsonWriter out;
-  out.BeginObject();
-  out.Key("captures");
-  out.BeginArray();
-  for (const RankCapture& capture : captures) {
-    if ((!request.empty() && request != capture.request) ||
-        (!issue.empty() && issue != capture.issue))
-      continue;
-    out.Raw(cloudevents::EncodeRankCapture(capture));
-  }
-  out.EndArray();
-  out.EndObject();
-  return http::HttpResponse::Json(out.Take());
+  return JsonAnswer([&](JsonWriter* out) {
+    ArrayField("captures", captures, out, [&](const RankCapture& capture) {
+      if ((request.empty() || request == capture.request) &&
+          (issue.empty() || issue == capture.issue))
+        out->Raw(cloudevents::EncodeRankCapture(capture));
+    });
+  });
 }
 
 }  // namespace pitwall::history

@@ -8,6 +8,7 @@
 #include "services/history/api/answers.h"
 #include "services/history/api/json_fields.h"
 #include "services/history/views/job_summary.h"
+#include "services/model/value.h"
 
 namespace pitwall::history {
 namespace {
@@ -27,16 +28,15 @@ void WriteJobFields(const JobOverview& job, const ApiOptions& options, JsonWrite
   TextField("id", job.id, out);
   TextField("name", job.name, out);
   TextField("owner", job.owner, out);
-  out->Key("reference");
-  out->BeginObject();
-  TextField("platform", job.reference.platform, out);
-  TextField("cluster", job.reference.cluster, out);
-  TextField("namespace", job.reference.namespace_name, out);
-  TextField("kind", job.reference.kind, out);
-  TextField("name", job.reference.name, out);
-  TextField("uid", job.reference.uid, out);
-  TextField("queue", job.reference.queue, out);
-  out->EndObject();
+  ObjectField("reference", out, [&] {
+    TextField("platform", job.reference.platform, out);
+    TextField("cluster", job.reference.cluster, out);
+    TextField("namespace", job.reference.namespace_name, out);
+    TextField("kind", job.reference.kind, out);
+    TextField("name", job.reference.name, out);
+    TextField("uid", job.reference.uid, out);
+    TextField("queue", job.reference.queue, out);
+  });
   TextField("state", job.ended_ns == 0 ? "running" : "ended", out);
   TimeField("first_ns", job.first_ns, out);
   TimeField("last_ns", job.last_ns, out);
@@ -67,8 +67,7 @@ void WriteJobFields(const JobOverview& job, const ApiOptions& options, JsonWrite
             out);
 }
 
-void WriteAttempt(const AttemptLife& attempt, JsonWriter* out) {
-  out->BeginObject();
+void WriteAttemptFields(const AttemptLife& attempt, JsonWriter* out) {
   CountField("attempt", attempt.attempt, out);
   TimeField("began_ns", attempt.began_ns, out);
   TimeField("ended_ns", attempt.ended_ns, out);
@@ -76,37 +75,27 @@ void WriteAttempt(const AttemptLife& attempt, JsonWriter* out) {
   TextField("end_text", attempt.end_text, out);
   TimeField("first_step_ns", attempt.first_step_ns, out);
   TimeField("last_step_ns", attempt.last_step_ns, out);
-  out->Key("lost");
-  out->BeginArray();
-  for (const auto& [time_ns, lost] : attempt.lost) {
-    out->BeginObject();
+  ObjectsField("lost", attempt.lost, out, [&](const std::pair<int64_t, LostRank>& of_time) {
+    const auto& [time_ns, lost] = of_time;
     TimeField("time_ns", time_ns, out);
     IndexField("rank", lost.rank, out);
     TextField("node", lost.node, out);
     IndexField("signal", lost.signal.value_or(-1), out);
     IndexField("exit_code", lost.exit_code.value_or(-1), out);
     BoolField("oom_killed", lost.oom_killed, out);
-    out->EndObject();
-  }
-  out->EndArray();
-  out->EndObject();
+  });
 }
 
-void WriteSource(const SourceLife& source, JsonWriter* out) {
-  out->BeginObject();
+void WriteSourceFields(const SourceLife& source, JsonWriter* out) {
   TextField("source", source.source, out);
   TextField("node", source.node, out);
   IndexField("rank", source.rank, out);
   TimeField("first_ns", source.first_ns, out);
   TimeField("last_ns", source.last_ns, out);
-  out->Key("interval_seconds");
-  if (source.interval_ns > 0) {
-    out->Double(static_cast<double>(source.interval_ns) / 1e9);
-  } else {
-    out->Null();
-  }
+  NumberField("interval_seconds",
+              source.interval_ns > 0 ? static_cast<double>(source.interval_ns) / 1e9 : NormalNan(),
+              out);
   BoolField("goodbye", source.goodbye, out);
-  out->EndObject();
 }
 
 void WriteParts(const PartLengths& parts, int64_t whole_ns, JsonWriter* out) {
@@ -124,25 +113,19 @@ void WriteParts(const PartLengths& parts, int64_t whole_ns, JsonWriter* out) {
 }
 
 void WriteSummary(const JobSummary& summary, JsonWriter* out) {
-  out->Key("summary");
-  out->BeginObject();
-  TimeField("begin_ns", summary.begin_ns, out);
-  TimeField("end_ns", summary.end_ns, out);
-  WriteParts(summary.parts_ns, summary.end_ns - summary.begin_ns, out);
-  out->Key("attempts");
-  out->BeginArray();
-  for (const AttemptSummary& attempt : summary.attempts) {
-    out->BeginObject();
-    CountField("attempt", attempt.attempt, out);
-    TimeField("begin_ns", attempt.begin_ns, out);
-    TimeField("loop_begin_ns", attempt.loop_begin_ns, out);
-    TimeField("loop_end_ns", attempt.loop_end_ns, out);
-    TimeField("end_ns", attempt.end_ns, out);
-    WriteParts(attempt.parts_ns, attempt.end_ns - attempt.begin_ns, out);
-    out->EndObject();
-  }
-  out->EndArray();
-  out->EndObject();
+  ObjectField("summary", out, [&] {
+    TimeField("begin_ns", summary.begin_ns, out);
+    TimeField("end_ns", summary.end_ns, out);
+    WriteParts(summary.parts_ns, summary.end_ns - summary.begin_ns, out);
+    ObjectsField("attempts", summary.attempts, out, [&](const AttemptSummary& attempt) {
+      CountField("attempt", attempt.attempt, out);
+      TimeField("begin_ns", attempt.begin_ns, out);
+      TimeField("loop_begin_ns", attempt.loop_begin_ns, out);
+      TimeField("loop_end_ns", attempt.loop_end_ns, out);
+      TimeField("end_ns", attempt.end_ns, out);
+      WriteParts(attempt.parts_ns, attempt.end_ns - attempt.begin_ns, out);
+    });
+  });
 }
 
 // Values of the `sort` parameter, in the same order as JobSort.
@@ -192,6 +175,14 @@ std::string FolderNameOf(std::string_view job) {
 
 }  // namespace
 
+StatusOr<JobLifePtr> ApiCall::CompleteJob() const {
+  ASSIGN_OR_RETURN(JobLifePtr job, Job());
+  const std::string_view given = parameters.Text("job");
+  if (given == job->id) return job;
+  return InvalidArgument(
+      Cat("job: must be a complete job ID (got ", Quote(given), "); use ", Quote(job->id)));
+}
+
 TimeRange WholeOf(const JobOverview& job) {
   return {job.first_ns, std::max(job.first_ns, job.last_ns) + 1};
 }
@@ -206,7 +197,8 @@ Answer AnswerJobs(const ApiCall& call) {
   const bool ascending = in.Choice("order", kOrders) == 1;
   const PageRequest page = ReadPage(&in, 100, 1000);
   RETURN_IF_ERROR(in.status());
-  auto [jobs, missing] = call.history().ListJobs();
+  JobList list = call.history().ListJobs();
+  std::vector<JobLifePtr>& jobs = list.jobs;
   std::erase_if(jobs, [&](const JobLifePtr& job) {
     return !(Holds(job->name, name) || Holds(job->id, name)) ||
            (!owner.empty() && job->owner != owner) || (state == 1 && job->ended_ns != 0) ||
@@ -221,69 +213,37 @@ Answer AnswerJobs(const ApiCall& call) {
     return a->id < b->id;
   });
   const Page rows = page.Of(jobs.size());
-  JsonWriter out;
-  out.BeginObject();
-  out.Key("jobs");
-  out.BeginArray();
-  for (size_t i = rows.begin; i < rows.end; ++i) {
-    out.BeginObject();
-    WriteJobFields(*jobs[i], call.options, &out);
-    out.EndObject();
-  }
-  out.EndArray();
-  NextField(rows, &out);
-  CountField("total", jobs.size(), &out);
-  if (missing.empty()) {
-    out.EndObject();
-    return http::HttpResponse::Json(out.Take());
-  }
-  out.Key("missing");
-  out.BeginArray();
-  for (const std::string& text : missing.Texts()) out.String(text);
-  out.EndArray();
-  out.EndObject();
-  http::HttpResponse partial = http::HttpResponse::Json(out.Take());
-  partial.headers.emplace_back("Cache-Control", "no-store");
-  return partial;
+  http::HttpResponse response = JsonAnswer([&](JsonWriter* out) {
+    ObjectsField("jobs", rows.Of(jobs), out,
+                 [&](const JobLifePtr& job) { WriteJobFields(*job, call.options, out); });
+    NextField(rows, out);
+    CountField("total", jobs.size(), out);
+    if (!list.missing.empty()) TextsField("missing", list.missing.Texts(), out);
+  });
+  if (!list.missing.empty()) response.headers.emplace_back("Cache-Control", "no-store");
+  return response;
 }
 
 Answer AnswerJob(const ApiCall& call) {
   ASSIGN_OR_RETURN(const JobLifePtr job, call.Job());
-  JsonWriter out;
-  out.BeginObject();
-  WriteJobFields(*job, call.options, &out);
-  out.Key("attempts");
-  out.BeginArray();
-  for (const AttemptLife& attempt : job->attempts) WriteAttempt(attempt, &out);
-  out.EndArray();
-  out.Key("sources");
-  out.BeginArray();
-  for (const auto& [id, source] : job->sources) WriteSource(source, &out);
-  out.EndArray();
-  out.Key("found");
-  out.BeginObject();
-  for (const auto& [rule, count] : job->found) CountField(rule, count, &out);
-  out.EndObject();
-  WriteSummary(Summarize(*job), &out);
-  out.EndObject();
-  return http::HttpResponse::Json(out.Take());
+  return JsonAnswer([&](JsonWriter* out) {
+    WriteJobFields(*job, call.options, out);
+    ObjectsField("attempts", job->attempts, out,
+                 [&](const AttemptLife& attempt) { WriteAttemptFields(attempt, out); });
+    ObjectsField("sources", job->sources, out,
+                 [&](const auto& source) { WriteSourceFields(source.second, out); });
+    ObjectField("found", out, [&] {
+      for (const auto& [rule, count] : job->found) CountField(rule, count, out);
+    });
+    WriteSummary(Summarize(*job), out);
+  });
 }
 
 Answer DeleteJob(const ApiCall& call) {
   RETURN_IF_ERROR(NeedsKeeper(call.options));
-  ASSIGN_OR_RETURN(const JobLifePtr job, call.Job());
-  // A prefix or name may match a different job later, so irreversible actions require the complete
-  // ID.
-  if (call.parameters.Text("job") != job->id) {
-    return InvalidArgument(Cat("job: must be a complete job ID (got ",
-                               Quote(call.parameters.Text("job")), "); use ", Quote(job->id)));
-  }
+  ASSIGN_OR_RETURN(const JobLifePtr job, call.CompleteJob());
   RETURN_IF_ERROR(call.options.keeper->DeleteJob(job->id));
-  JsonWriter out;
-  out.BeginObject();
-  TextField("deleted", job->id, &out);
-  out.EndObject();
-  return http::HttpResponse::Json(out.Take());
+  return JsonAnswer([&](JsonWriter* out) { TextField("deleted", job->id, out); });
 }
 
 Answer ArchiveJob(const ApiCall& call) {
@@ -301,12 +261,10 @@ Answer ArchiveJob(const ApiCall& call) {
   }
   const std::string folder = Cat(call.options.archive_dir, "/", name);
   RETURN_IF_ERROR(call.options.keeper->ArchiveJob(job->id, folder));
-  JsonWriter out;
-  out.BeginObject();
-  TextField("job", job->id, &out);
-  TextField("folder", folder, &out);
-  out.EndObject();
-  return http::HttpResponse::Json(out.Take());
+  return JsonAnswer([&](JsonWriter* out) {
+    TextField("job", job->id, out);
+    TextField("folder", folder, out);
+  });
 }
 
 }  // namespace pitwall::history

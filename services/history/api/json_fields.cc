@@ -3,9 +3,8 @@
 namespace pitwall::history {
 
 void NextField(const Page& page, JsonWriter* out) {
-  out->Key("next");
-  if (page.next.empty()) return out->Null();
-  out->String(page.next);
+  if (page.next.empty()) return NullField("next", out);
+  TextField("next", page.next, out);
 }
 
 }  // namespace pitwall::history

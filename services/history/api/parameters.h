@@ -61,6 +61,11 @@ struct Page {
   size_t begin = 0;
   size_t end = 0;
   std::string next;  // token of the next page; "" on the last page
+  // Returns the rows of the page. `all` must have `total` rows.
+  template <typename Row>
+  std::span<const Row> Of(const std::vector<Row>& all) const {
+    return std::span(all).subspan(begin, end - begin);
+  }
 };
 // Values of the `limit` and `page` parameters.
 struct PageRequest {

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <span>
 #include <utility>
 
 #include "services/history/api/answers.h"
@@ -39,24 +40,17 @@ Answer AnswerSeries(const ApiCall& call) {
   RETURN_IF_ERROR(in.status());
   ASSIGN_OR_RETURN(const std::vector<SeriesInfo> series, call.history().Series(query));
   const Page rows = page.Of(series.size());
-  JsonWriter out;
-  out.BeginObject();
-  out.Key("series");
-  out.BeginArray();
-  for (size_t i = rows.begin; i < rows.end; ++i) {
-    out.BeginObject();
-    LabelsField("labels", series[i].labels, &out);
-    TextField("kind", KindName(series[i].kind), &out);
-    NsField("first_ns", series[i].first_ns, &out);
-    NsField("last_ns", series[i].last_ns, &out);
-    BoolField("has_steps", series[i].has_steps, &out);
-    out.EndObject();
-  }
-  out.EndArray();
-  NextField(rows, &out);
-  CountField("total", series.size(), &out);
-  out.EndObject();
-  return http::HttpResponse::Json(out.Take());
+  return JsonAnswer([&](JsonWriter* out) {
+    ObjectsField("series", rows.Of(series), out, [&](const SeriesInfo& info) {
+      LabelsField("labels", info.labels, out);
+      TextField("kind", KindName(info.kind), out);
+      NsField("first_ns", info.first_ns, out);
+      NsField("last_ns", info.last_ns, out);
+      BoolField("has_steps", info.has_steps, out);
+    });
+    NextField(rows, out);
+    CountField("total", series.size(), out);
+  });
 }
 
 Answer AnswerSamples(const ApiCall& call) {
@@ -75,33 +69,17 @@ Answer AnswerSamples(const ApiCall& call) {
         "mode: missing; steps belong to a mode, so specify one (for example, mode=train)"));
   RETURN_IF_ERROR(in.status());
   ASSIGN_OR_RETURN(const std::vector<SampleColumn> columns, call.history().Samples(query));
-  JsonWriter out;
-  out.BeginObject();
-  out.Key("series");
-  out.BeginArray();
-  for (const SampleColumn& column : columns) {
-    out.BeginObject();
-    LabelsField("labels", column.labels, &out);
-    TextField("kind", KindName(column.kind), &out);
-    out.Key("times_ns");
-    out.BeginArray();
-    for (const int64_t time_ns : column.times) WriteNs(time_ns, &out);
-    out.EndArray();
-    out.Key("values");
-    out.Numbers(column.values);
-    out.Key("steps");
-    if (column.steps.empty()) {
-      out.Null();
-    } else {
-      out.BeginArray();
-      for (const int64_t step : column.steps) step < 0 ? out.Null() : out.Int(step);
-      out.EndArray();
-    }
-    out.EndObject();
-  }
-  out.EndArray();
-  out.EndObject();
-  return http::HttpResponse::Json(out.Take());
+  return JsonAnswer([&](JsonWriter* out) {
+    ObjectsField("series", columns, out, [&](const SampleColumn& column) {
+      LabelsField("labels", column.labels, out);
+      TextField("kind", KindName(column.kind), out);
+      ArrayField("times_ns", column.times, out,
+                 [&](const int64_t time_ns) { WriteNs(time_ns, out); });
+      NumbersField("values", column.values, out);
+      if (column.steps.empty()) return NullField("steps", out);
+      ArrayField("steps", column.steps, out, [&](int64_t step) { WriteIndex(step, out); });
+    });
+  });
 }
 
 Answer AnswerChart(const ApiCall& call) {
@@ -145,27 +123,20 @@ Answer AnswerHeatMap(const ApiCall& call) {
   RETURN_IF_ERROR(in.status());
   ASSIGN_OR_RETURN(const HeatMap map,
                    MakeHeatMap(call.history(), query, static_cast<HeatValue>(value)));
-  JsonWriter out;
-  out.Reserve(map.rows.size() * (300 + map.grid.buckets() * JsonWriter::kNumberBytes));
-  out.BeginObject();
-  NsField("from_ns", map.grid.range.from_ns, &out);
-  NsField("to_ns", map.grid.range.to_ns, &out);
-  NsField("bucket_ns", map.grid.bucket_ns, &out);
-  TextField("tier", TierName(map.grid.tier), &out);
-  TextField("value", kValues[value], &out);
-  CountField("columns", map.grid.buckets(), &out);
-  out.Key("rows");
-  out.BeginArray();
-  for (const HeatMapRow& row : map.rows) {
-    out.BeginObject();
-    LabelsField("labels", row.labels, &out);
-    out.Key("cells");
-    out.Numbers(row.cells);
-    out.EndObject();
-  }
-  out.EndArray();
-  out.EndObject();
-  return http::HttpResponse::Json(out.Take());
+  return JsonAnswer(
+      [&](JsonWriter* out) {
+        NsField("from_ns", map.grid.range.from_ns, out);
+        NsField("to_ns", map.grid.range.to_ns, out);
+        NsField("bucket_ns", map.grid.bucket_ns, out);
+        TextField("tier", TierName(map.grid.tier), out);
+        TextField("value", kValues[value], out);
+        CountField("columns", map.grid.buckets(), out);
+        ObjectsField("rows", map.rows, out, [&](const HeatMapRow& row) {
+          LabelsField("labels", row.labels, out);
+          NumbersField("cells", row.cells, out);
+        });
+      },
+      map.rows.size() * (300 + map.grid.buckets() * JsonWriter::kNumberBytes));
 }
 
 Answer AnswerResources(const ApiCall& call) {
@@ -175,39 +146,33 @@ Answer AnswerResources(const ApiCall& call) {
   RETURN_IF_ERROR(in.status());
   ASSIGN_OR_RETURN(const std::vector<ResourceRow> rows,
                    MakeResourceTable(call.history(), *job, range, {}));
-  JsonWriter out;
-  out.BeginObject();
-  out.Key("nodes");
-  out.BeginArray();
-  for (size_t i = 0; i < rows.size();) {
-    const std::string& node = rows[i].node;
-    out.BeginObject();
-    TextField("node", node, &out);
-    out.Key("metrics");
-    out.BeginArray();
-    for (; i < rows.size() && rows[i].node == node; ++i) {
-      const ResourceRow& row = rows[i];
-      out.BeginObject();
-      TextField("resource", row.resource, &out);
-      TextField("metric", row.metric, &out);
-      TextField("unit", row.unit, &out);
-      TextField("basis", row.basis, &out);
-      CountField("count", row.count, &out);
-      NumberField("min", row.min, &out);
-      NumberField("max", row.max, &out);
-      NumberField("mean", row.mean, &out);
-      NumberField("p50", row.p50, &out);
-      NumberField("p90", row.p90, &out);
-      NumberField("p95", row.p95, &out);
-      NumberField("p99", row.p99, &out);
-      out.EndObject();
+  return JsonAnswer([&](JsonWriter* out) {
+    out->Key("nodes");
+    out->BeginArray();
+    for (auto row = rows.begin(); row != rows.end();) {
+      const auto end = std::find_if(
+          row, rows.end(), [&](const ResourceRow& other) { return other.node != row->node; });
+      out->BeginObject();
+      TextField("node", row->node, out);
+      ObjectsField("metrics", std::span(row, end), out, [&](const ResourceRow& one) {
+        TextField("resource", one.resource, out);
+        TextField("metric", one.metric, out);
+        TextField("unit", one.unit, out);
+        TextField("basis", one.basis, out);
+        CountField("count", one.count, out);
+        NumberField("min", one.min, out);
+        NumberField("max", one.max, out);
+        NumberField("mean", one.mean, out);
+        NumberField("p50", one.p50, out);
+        NumberField("p90", one.p90, out);
+        NumberField("p95", one.p95, out);
+        NumberField("p99", one.p99, out);
+      });
+      out->EndObject();
+      row = end;
     }
-    out.EndArray();
-    out.EndObject();
-  }
-  out.EndArray();
-  out.EndObject();
-  return http::HttpResponse::Json(out.Take());
+    out->EndArray();
+  });
 }
 
 Answer AnswerTensors(const ApiCall& call) {
@@ -224,29 +189,20 @@ Answer AnswerTensors(const ApiCall& call) {
   RETURN_IF_ERROR(in.status());
   ASSIGN_OR_RETURN(const std::vector<TensorRow> tensors, MakeTensorTable(call.history(), query));
   const Page rows = page.Of(tensors.size());
-  JsonWriter out;
-  out.BeginObject();
-  out.Key("tensors");
-  out.BeginArray();
-  for (size_t i = rows.begin; i < rows.end; ++i) {
-    const TensorRow& row = tensors[i];
-    out.BeginObject();
-    TextField("tensor", row.tensor, &out);
-    TextField("collection", row.collection, &out);
-    TextField("mode", row.mode, &out);
-    IndexField("rank", row.rank, &out);
-    IndexField("step", row.step, &out);
-    NsField("time_ns", row.time_ns, &out);
-    out.Key("statistics");
-    out.BeginObject();
-    for (const auto& [name, value] : row.statistics) NumberField(name, value, &out);
-    out.EndObject();
-    out.EndObject();
-  }
-  out.EndArray();
-  NextField(rows, &out);
-  out.EndObject();
-  return http::HttpResponse::Json(out.Take());
+  return JsonAnswer([&](JsonWriter* out) {
+    ObjectsField("tensors", rows.Of(tensors), out, [&](const TensorRow& row) {
+      TextField("tensor", row.tensor, out);
+      TextField("collection", row.collection, out);
+      TextField("mode", row.mode, out);
+      IndexField("rank", row.rank, out);
+      IndexField("step", row.step, out);
+      NsField("time_ns", row.time_ns, out);
+      ObjectField("statistics", out, [&] {
+        for (const auto& [name, value] : row.statistics) NumberField(name, value, out);
+      });
+    });
+    NextField(rows, out);
+  });
 }
 
 Answer AnswerDiffers(const ApiCall& call) {
@@ -260,30 +216,23 @@ Answer AnswerDiffers(const ApiCall& call) {
       200'000;  // 1,000 ranks have 78,000 series, but each series requires only a few numbers
   RETURN_IF_ERROR(in.status());
   ASSIGN_OR_RETURN(const Differences found, FindDifferences(call.history(), query));
-  JsonWriter out;
-  out.BeginObject();
-  NsField("from_ns", found.range.from_ns, &out);
-  NsField("to_ns", found.range.to_ns, &out);
-  NsField("before_from_ns", found.before_from_ns, &out);
-  TextField("tier", TierName(found.tier), &out);
-  CountField("compared", found.compared, &out);
-  out.Key("series");
-  out.BeginArray();
-  for (const Difference& one : found.differences) {
-    out.BeginObject();
-    LabelsField("labels", one.labels, &out);
-    NumberField("effect", one.effect, &out);
-    NumberField("mean", one.mean, &out);
-    NumberField("before", one.before, &out);
-    NumberField("before_effect", one.before_effect, &out);
-    NumberField("peers", one.peers, &out);
-    NumberField("peers_effect", one.peers_effect, &out);
-    CountField("peer_count", one.peer_count, &out);
-    out.EndObject();
-  }
-  out.EndArray();
-  out.EndObject();
-  return http::HttpResponse::Json(out.Take());
+  return JsonAnswer([&](JsonWriter* out) {
+    NsField("from_ns", found.range.from_ns, out);
+    NsField("to_ns", found.range.to_ns, out);
+    NsField("before_from_ns", found.before_from_ns, out);
+    TextField("tier", TierName(found.tier), out);
+    CountField("compared", found.compared, out);
+    ObjectsField("series", found.differences, out, [&](const Difference& one) {
+      LabelsField("labels", one.labels, out);
+      NumberField("effect", one.effect, out);
+      NumberField("mean", one.mean, out);
+      NumberField("before", one.before, out);
+      NumberField("before_effect", one.before_effect, out);
+      NumberField("peers", one.peers, out);
+      NumberField("peers_effect", one.peers_effect, out);
+      CountField("peer_count", one.peer_count, out);
+    });
+  });
 }
 
 }  // namespace pitwall::history

@@ -24,12 +24,10 @@ std::string_view NameOf(Role role) {
 }
 
 http::HttpResponse SessionResponse(Role role, int64_t expires_wall_ns) {
-  JsonWriter out;
-  out.BeginObject();
-  TextField("role", NameOf(role), &out);
-  TimeField("expires_ns", expires_wall_ns, &out);
-  out.EndObject();
-  http::HttpResponse response = http::HttpResponse::Json(out.Take());
+  http::HttpResponse response = JsonAnswer([&](JsonWriter* out) {
+    TextField("role", NameOf(role), out);
+    TimeField("expires_ns", expires_wall_ns, out);
+  });
   response.headers.emplace_back("Cache-Control", "no-store");
   return response;
 }

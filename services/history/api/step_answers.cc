@@ -39,12 +39,15 @@ std::string ReadMode(const Parameters& in) {
   return in.Has("mode") ? std::string(in.Text("mode")) : "train";
 }
 
-template <typename F>
-void Column(std::string_view key, const std::vector<SpanRow>& spans, JsonWriter* out, F write) {
-  out->Key(key);
-  out->BeginArray();
-  for (const SpanRow& span : spans) write(span);
-  out->EndArray();
+// Reads the parameters that both routes of spans have.
+StatusOr<SpanQuery> ReadSpanQuery(const ApiCall& call) {
+  ASSIGN_OR_RETURN(const JobLifePtr job, call.Job());
+  SpanQuery query;
+  query.job = job->id;
+  query.range = call.parameters.Range({});
+  query.ranks = call.parameters.Ints("rank", 0, INT32_MAX);
+  query.kinds = ReadKinds(&call.parameters);
+  return query;
 }
 
 }  // namespace
@@ -61,66 +64,51 @@ Answer AnswerStepHeatMap(const ApiCall& call) {
   RETURN_IF_ERROR(in.status());
   ASSIGN_OR_RETURN(const StepHeatMap map,
                    MakeStepHeatMap(call.history(), query, static_cast<size_t>(width), want_own));
-  JsonWriter out;
-  out.Reserve((1 + map.rows.size()) * (100 + map.medians.size() * JsonWriter::kNumberBytes));
-  out.BeginObject();
-  TextField("mode", query.mode, &out);
-  TextField("basis", kBases[map.own_time ? 1 : 0], &out);
-  IndexField("from_step", map.from_step, &out);
-  IndexField("to_step", map.to_step, &out);
-  IndexField("bucket_steps", map.bucket_steps, &out);
-  CountField("columns", map.medians.size(), &out);
-  out.Key("medians_seconds");
-  out.Numbers(map.medians);
-  out.Key("rows");
-  out.BeginArray();
-  for (const StepHeatMapRow& row : map.rows) {
-    out.BeginObject();
-    IndexField("rank", row.rank, &out);
-    TextField("node", row.node, &out);
-    out.Key("cells");
-    out.Numbers(row.cells);
-    out.EndObject();
-  }
-  out.EndArray();
-  out.EndObject();
-  return http::HttpResponse::Json(out.Take());
+  return JsonAnswer(
+      [&](JsonWriter* out) {
+        TextField("mode", query.mode, out);
+        TextField("basis", kBases[map.own_time ? 1 : 0], out);
+        IndexField("from_step", map.from_step, out);
+        IndexField("to_step", map.to_step, out);
+        IndexField("bucket_steps", map.bucket_steps, out);
+        CountField("columns", map.medians.size(), out);
+        NumbersField("medians_seconds", map.medians, out);
+        ObjectsField("rows", map.rows, out, [&](const StepHeatMapRow& row) {
+          IndexField("rank", row.rank, out);
+          TextField("node", row.node, out);
+          NumbersField("cells", row.cells, out);
+        });
+      },
+      (1 + map.rows.size()) * (100 + map.medians.size() * JsonWriter::kNumberBytes));
 }
 
 Answer AnswerSpans(const ApiCall& call) {
   Parameters& in = call.parameters;
-  ASSIGN_OR_RETURN(const JobLifePtr job, call.Job());
-  SpanQuery query;
-  query.job = job->id;
-  query.range = in.Range({});
-  query.ranks = in.Ints("rank", 0, INT32_MAX);
-  query.kinds = ReadKinds(&in);
+  ASSIGN_OR_RETURN(SpanQuery query, ReadSpanQuery(call));
   query.name = in.Text("name");
   query.mode = in.Text("mode");
   if (in.Has("from_step") || in.Has("to_step")) in.Steps(&query.from_step, &query.to_step);
   const PageRequest page = ReadPage(&in, 10'000, 200'000);
   RETURN_IF_ERROR(in.status());
   ASSIGN_OR_RETURN(const SpanPage found, call.history().SpansPage(query, page.begin, page.limit));
-  const std::vector<SpanRow>& spans = found.rows;
-  JsonWriter out;
-  out.BeginObject();
-  out.Key("spans");
-  out.BeginObject();
-  Column("source", spans, &out, [&](const SpanRow& row) { out.String(row.source); });
-  Column("node", spans, &out, [&](const SpanRow& row) { out.String(row.node); });
-  Column("rank", spans, &out,
-         [&](const SpanRow& row) { row.rank < 0 ? out.Null() : out.Int(row.rank); });
-  Column("kind", spans, &out, [&](const SpanRow& row) { out.String(NameOf(row.span.kind)); });
-  Column("name", spans, &out, [&](const SpanRow& row) { out.String(row.span.name); });
-  Column("start_ns", spans, &out, [&](const SpanRow& row) { WriteNs(row.span.start.ns(), &out); });
-  Column("end_ns", spans, &out, [&](const SpanRow& row) { WriteNs(row.span.end.ns(), &out); });
-  Column("step", spans, &out,
-         [&](const SpanRow& row) { row.span.step < 0 ? out.Null() : out.Int(row.span.step); });
-  Column("mode", spans, &out, [&](const SpanRow& row) { out.String(row.span.mode); });
-  out.EndObject();
-  NextField(page.Of(found.total), &out);
-  out.EndObject();
-  return http::HttpResponse::Json(out.Take());
+  return JsonAnswer([&](JsonWriter* out) {
+    const std::vector<SpanRow>& spans = found.rows;
+    ObjectField("spans", out, [&] {
+      ArrayField("source", spans, out, [&](const SpanRow& row) { out->String(row.source); });
+      ArrayField("node", spans, out, [&](const SpanRow& row) { out->String(row.node); });
+      ArrayField("rank", spans, out, [&](const SpanRow& row) { WriteIndex(row.rank, out); });
+      ArrayField("kind", spans, out,
+                 [&](const SpanRow& row) { out->String(NameOf(row.span.kind)); });
+      ArrayField("name", spans, out, [&](const SpanRow& row) { out->String(row.span.name); });
+      ArrayField("start_ns", spans, out,
+                 [&](const SpanRow& row) { WriteNs(row.span.start.ns(), out); });
+      ArrayField("end_ns", spans, out,
+                 [&](const SpanRow& row) { WriteNs(row.span.end.ns(), out); });
+      ArrayField("step", spans, out, [&](const SpanRow& row) { WriteIndex(row.span.step, out); });
+      ArrayField("mode", spans, out, [&](const SpanRow& row) { out->String(row.span.mode); });
+    });
+    NextField(page.Of(found.total), out);
+  });
 }
 
 Answer AnswerSteps(const ApiCall& call) {
@@ -135,32 +123,20 @@ Answer AnswerSteps(const ApiCall& call) {
   RETURN_IF_ERROR(in.status());
   ASSIGN_OR_RETURN(const StepTable table, MakeStepTable(call.history(), query));
   const Page rows = page.Of(table.rows.size());
-  JsonWriter out;
-  out.BeginObject();
-  TextField("mode", query.mode, &out);
-  out.Key("phases");
-  out.BeginArray();
-  for (const std::string& phase : table.phases) out.String(phase);
-  out.EndArray();
-  out.Key("rows");
-  out.BeginArray();
-  for (size_t i = rows.begin; i < rows.end; ++i) {
-    const StepRow& row = table.rows[i];
-    out.BeginObject();
-    IndexField("rank", row.rank, &out);
-    IndexField("step", row.step, &out);
-    NsField("start_ns", row.start_ns, &out);
-    NsField("end_ns", row.end_ns, &out);
-    NumberField("duration_seconds", row.duration, &out);
-    out.Key("phases");
-    out.Numbers(row.phases);
-    NumberField("wait_seconds", row.wait, &out);
-    out.EndObject();
-  }
-  out.EndArray();
-  NextField(rows, &out);
-  out.EndObject();
-  return http::HttpResponse::Json(out.Take());
+  return JsonAnswer([&](JsonWriter* out) {
+    TextField("mode", query.mode, out);
+    TextsField("phases", table.phases, out);
+    ObjectsField("rows", rows.Of(table.rows), out, [&](const StepRow& row) {
+      IndexField("rank", row.rank, out);
+      IndexField("step", row.step, out);
+      NsField("start_ns", row.start_ns, out);
+      NsField("end_ns", row.end_ns, out);
+      NumberField("duration_seconds", row.duration, out);
+      NumbersField("phases", row.phases, out);
+      NumberField("wait_seconds", row.wait, out);
+    });
+    NextField(rows, out);
+  });
 }
 
 Answer AnswerPhases(const ApiCall& call) {
@@ -173,73 +149,48 @@ Answer AnswerPhases(const ApiCall& call) {
   RETURN_IF_ERROR(in.status());
   ASSIGN_OR_RETURN(const PhaseTimes times,
                    MakePhaseTimes(call.history(), query, static_cast<size_t>(last)));
-  JsonWriter out;
-  out.BeginObject();
-  TextField("mode", query.mode, &out);
-  IndexField("from_step", times.from_step, &out);
-  IndexField("to_step", times.to_step, &out);
-  CountField("steps", times.steps, &out);
-  NumberField("total_seconds", times.total, &out);
-  out.Key("phases");
-  out.BeginArray();
-  for (const PhaseTime& phase : times.phases) {
-    out.BeginObject();
-    TextField("phase", phase.phase, &out);
-    NumberField("seconds", phase.seconds, &out);
-    NumberField("share", phase.share, &out);
-    out.EndObject();
-  }
-  out.EndArray();
-  out.Key("ranks");
-  out.BeginArray();
-  for (const RankPhases& rank : times.ranks) {
-    out.BeginObject();
-    IndexField("rank", rank.rank, &out);
-    NumberField("total_seconds", rank.total, &out);
-    out.Key("seconds");
-    out.BeginObject();
-    for (const auto& [phase, seconds] : rank.seconds) NumberField(phase, seconds, &out);
-    out.EndObject();
-    out.EndObject();
-  }
-  out.EndArray();
-  out.EndObject();
-  return http::HttpResponse::Json(out.Take());
+  return JsonAnswer([&](JsonWriter* out) {
+    TextField("mode", query.mode, out);
+    IndexField("from_step", times.from_step, out);
+    IndexField("to_step", times.to_step, out);
+    CountField("steps", times.steps, out);
+    NumberField("total_seconds", times.total, out);
+    ObjectsField("phases", times.phases, out, [&](const PhaseTime& phase) {
+      TextField("phase", phase.phase, out);
+      NumberField("seconds", phase.seconds, out);
+      NumberField("share", phase.share, out);
+    });
+    ObjectsField("ranks", times.ranks, out, [&](const RankPhases& rank) {
+      IndexField("rank", rank.rank, out);
+      NumberField("total_seconds", rank.total, out);
+      ObjectField("seconds", out, [&] {
+        for (const auto& [phase, seconds] : rank.seconds) NumberField(phase, seconds, out);
+      });
+    });
+  });
 }
 
 Answer AnswerOperators(const ApiCall& call) {
   Parameters& in = call.parameters;
-  ASSIGN_OR_RETURN(const JobLifePtr job, call.Job());
-  SpanQuery query;
-  query.job = job->id;
-  query.range = in.Range({});
-  query.ranks = in.Ints("rank", 0, INT32_MAX);
-  query.kinds = ReadKinds(&in);
+  ASSIGN_OR_RETURN(SpanQuery query, ReadSpanQuery(call));
   if (query.kinds.empty()) query.kinds = {Span::Kind::kOperator};
   const int64_t limit = in.Int("limit", 100, 1, 10'000);
   RETURN_IF_ERROR(in.status());
   ASSIGN_OR_RETURN(const OperatorRanking ranking,
                    RankOperators(call.history(), query, static_cast<size_t>(limit)));
-  JsonWriter out;
-  out.BeginObject();
-  out.Key("operators");
-  out.BeginArray();
-  for (const OperatorShare& one : ranking.operators) {
-    out.BeginObject();
-    TextField("kind", NameOf(one.total.kind), &out);
-    TextField("name", one.total.name, &out);
-    CountField("count", one.total.count, &out);
-    NsField("total_ns", one.total.total_ns, &out);
-    NsField("min_ns", one.total.min_ns, &out);
-    NsField("max_ns", one.total.max_ns, &out);
-    NumberField("share", one.share, &out);
-    out.EndObject();
-  }
-  out.EndArray();
-  NsField("total_ns", ranking.total_ns, &out);
-  CountField("left_out", ranking.left_out, &out);
-  out.EndObject();
-  return http::HttpResponse::Json(out.Take());
+  return JsonAnswer([&](JsonWriter* out) {
+    ObjectsField("operators", ranking.operators, out, [&](const OperatorShare& one) {
+      TextField("kind", NameOf(one.total.kind), out);
+      TextField("name", one.total.name, out);
+      CountField("count", one.total.count, out);
+      NsField("total_ns", one.total.total_ns, out);
+      NsField("min_ns", one.total.min_ns, out);
+      NsField("max_ns", one.total.max_ns, out);
+      NumberField("share", one.share, out);
+    });
+    NsField("total_ns", ranking.total_ns, out);
+    CountField("left_out", ranking.left_out, out);
+  });
 }
 
 Answer AnswerWhatIf(const ApiCall& call) {
@@ -252,19 +203,17 @@ Answer AnswerWhatIf(const ApiCall& call) {
   RETURN_IF_ERROR(in.status());
   ASSIGN_OR_RETURN(const WhatIf what, MakeWhatIf(call.history(), query, rank));
   const double unknown = what.computable ? 0 : NormalNan();
-  JsonWriter out;
-  out.BeginObject();
-  BoolField("computable", what.computable, &out);
-  TextField("reason", what.reason, &out);
-  CountField("steps", what.steps, &out);
-  CountField("left_out", what.left_out, &out);
-  TextField("basis", what.own_time ? "own" : "duration", &out);
-  NumberField("step_seconds", what.with + unknown, &out);
-  NumberField("without_seconds", what.without + unknown, &out);
-  NumberField("saved_share", what.with > 0 ? 1 - what.without / what.with + unknown : unknown,
-              &out);
-  out.EndObject();
-  return http::HttpResponse::Json(out.Take());
+  return JsonAnswer([&](JsonWriter* out) {
+    BoolField("computable", what.computable, out);
+    TextField("reason", what.reason, out);
+    CountField("steps", what.steps, out);
+    CountField("left_out", what.left_out, out);
+    TextField("basis", what.own_time ? "own" : "duration", out);
+    NumberField("step_seconds", what.with + unknown, out);
+    NumberField("without_seconds", what.without + unknown, out);
+    NumberField("saved_share", what.with > 0 ? 1 - what.without / what.with + unknown : unknown,
+                out);
+  });
 }
 
 }  // namespace pitwall::history

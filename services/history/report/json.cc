@@ -1,6 +1,7 @@
 #include "services/history/report/json.h"
 
 #include "services/codec/json/json_fields.h"
+#include "services/model/value.h"
 
 namespace pitwall::history {
 namespace {
@@ -20,23 +21,13 @@ class Writer {
     Key("as_of_ns", TimeCell(document.as_of_ns), Unit::kTime);
     Text("version", document.version);
     Text("link", document.link);
-    out_.Key("sections");
-    out_.BeginArray();
-    for (const Section& section : document.sections) {
-      out_.BeginObject();
+    Objects("sections", document.sections, [&](const Section& section) {
       Text("id", section.id);
       Text("title", section.title);
-      out_.Key("blocks");
-      out_.BeginArray();
-      for (const Block& block : section.blocks) {
-        out_.BeginObject();
+      Objects("blocks", section.blocks, [this](const Block& block) {
         std::visit([this](const auto& one) { Fields(one); }, block);
-        out_.EndObject();
-      }
-      out_.EndArray();
-      out_.EndObject();
-    }
-    out_.EndArray();
+      });
+    });
     out_.EndObject();
     return out_.Take();
   }
@@ -44,6 +35,10 @@ class Writer {
  private:
   void Text(std::string_view key, std::string_view text) { TextField(key, text, &out_); }
   void Number(double value) { WriteNumber(value, &out_); }
+  template <typename List, typename WriteFields>
+  void Objects(std::string_view key, const List& list, const WriteFields& fields) {
+    ObjectsField(key, list, &out_, fields);
+  }
   void Integer(int64_t value, Unit unit) {
     unit == Unit::kTime ? WriteNs(value, &out_) : out_.Int(value);
   }
@@ -72,114 +67,68 @@ class Writer {
 
   void Fields(const Facts& facts) {
     Head("facts", facts.id, facts.caption);
-    out_.Key("facts");
-    out_.BeginArray();
-    for (const Fact& fact : facts.facts) {
-      out_.BeginObject();
+    Objects("facts", facts.facts, [this](const Fact& fact) {
       Text("key", fact.key);
       Text("title", fact.title);
       Text("unit", UnitName(fact.unit));
       Key("value", fact.value, fact.unit);
-      out_.EndObject();
-    }
-    out_.EndArray();
+    });
   }
 
   void Fields(const Table& table) {
     Head("table", table.id, table.caption);
-    out_.Key("columns");
-    out_.BeginArray();
-    for (const Column& column : table.columns) {
-      out_.BeginObject();
+    Objects("columns", table.columns, [this](const Column& column) {
       Text("key", column.key);
       Text("title", column.title);
       Text("unit", UnitName(column.unit));
-      out_.EndObject();
-    }
-    out_.EndArray();
-    out_.Key("rows");
-    out_.BeginArray();
-    for (const Row& row : table.rows) {
+    });
+    ArrayField("rows", table.rows, &out_, [&](const Row& row) {
       out_.BeginArray();
       for (size_t i = 0; i < row.size(); ++i) Value(row[i], table.columns[i].unit);
       out_.EndArray();
-    }
-    out_.EndArray();
-    out_.Key("left_out");
-    out_.Uint(table.left_out);
+    });
+    CountField("left_out", table.left_out, &out_);
   }
 
   void Fields(const LineChart& chart) {
     Head("lines", chart.id, chart.caption);
     Text("x_unit", UnitName(chart.x));
     Text("y_unit", UnitName(chart.y));
-    out_.Key("threshold");
-    chart.threshold.has_value() ? Number(*chart.threshold) : out_.Null();
-    out_.Key("stretches");
-    out_.BeginArray();
-    for (const Stretch& stretch : chart.stretches) {
-      out_.BeginObject();
+    NumberField("threshold", chart.threshold.value_or(NormalNan()), &out_);
+    Objects("stretches", chart.stretches, [&](const Stretch& stretch) {
       Text("name", stretch.name);
       out_.Key("from");
       Integer(stretch.from, chart.x);
       out_.Key("to");
       Integer(stretch.to, chart.x);
-      out_.EndObject();
-    }
-    out_.EndArray();
-    out_.Key("lines");
-    out_.BeginArray();
-    for (const Line& line : chart.lines) {
-      out_.BeginObject();
+    });
+    Objects("lines", chart.lines, [&](const Line& line) {
       Text("name", line.name);
-      out_.Key("x");
-      out_.BeginArray();
-      for (const int64_t x : line.x) Integer(x, chart.x);
-      out_.EndArray();
-      out_.Key("y");
-      out_.BeginArray();
-      for (const double y : line.y) Number(y);
-      out_.EndArray();
-      out_.EndObject();
-    }
-    out_.EndArray();
+      ArrayField("x", line.x, &out_, [&](int64_t x) { Integer(x, chart.x); });
+      NumbersField("y", line.y, &out_);
+    });
   }
 
   void Fields(const BarChart& chart) {
     Head("bars", chart.id, chart.caption);
     Text("unit", UnitName(chart.unit));
-    out_.Key("whole");
-    out_.Bool(chart.whole);
-    out_.Key("bars");
-    out_.BeginArray();
-    for (const Bar& bar : chart.bars) {
-      out_.BeginObject();
+    BoolField("whole", chart.whole, &out_);
+    Objects("bars", chart.bars, [this](const Bar& bar) {
       Text("name", bar.name);
-      out_.Key("value");
-      Number(bar.value);
-      out_.EndObject();
-    }
-    out_.EndArray();
+      NumberField("value", bar.value, &out_);
+    });
   }
 
   void Fields(const BoxChart& chart) {
     Head("boxes", chart.id, chart.caption);
     Text("unit", UnitName(chart.unit));
-    out_.Key("boxes");
-    out_.BeginArray();
-    for (const Box& box : chart.boxes) {
-      out_.BeginObject();
+    Objects("boxes", chart.boxes, [this](const Box& box) {
       Text("name", box.name);
       const std::pair<std::string_view, double> values[] = {
           {"min", box.min}, {"p5", box.p5},   {"p25", box.p25}, {"p50", box.p50},
           {"p75", box.p75}, {"p95", box.p95}, {"max", box.max}};
-      for (const auto& [key, value] : values) {
-        out_.Key(key);
-        Number(value);
-      }
-      out_.EndObject();
-    }
-    out_.EndArray();
+      for (const auto& [key, value] : values) NumberField(key, value, &out_);
+    });
   }
 
   JsonWriter out_;
