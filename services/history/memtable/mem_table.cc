@@ -94,53 +94,42 @@ Status MemTable::MoveTo(const std::shared_ptr<MemTableFile>& file) {
   return OkStatus();
 }
 
+MemTablePart MemTable::PartOf(const Table& table, std::vector<uint32_t> columns, bool rows) {
+  MemTablePart part;
+  part.tail.origin = table.origin;
+  part.tail.schema = table.schema;
+  part.tail.columns = std::move(columns);
+  part.tail.values.resize(part.tail.columns.size());
+  part.first_ns = table.first_ns;
+  part.last_ns = table.last_ns;
+  if (!rows) return part;
+  part.chunks = table.chunks;
+  table.rows.AppendTo(table.schema->series.size(), &part.tail);
+  return part;
+}
+
 Status MemTable::Copy(SeriesSet* set, std::vector<MemTablePart>* out) const {
   for (const Table* table : tables_) {
     ASSIGN_OR_RETURN(const WantedColumns* wanted, set->Of(*table->schema));
-    if (wanted->columns.empty()) continue;
-    MemTablePart& part = out->emplace_back();
-    part.chunks = table->chunks;
-    part.tail.origin = table->origin;
-    part.tail.schema = table->schema;
-    part.tail.columns = wanted->columns;
-    part.tail.values.resize(wanted->columns.size());
-    table->rows.AppendTo(table->schema->series.size(), &part.tail);
+    if (!wanted->columns.empty()) out->push_back(PartOf(*table, wanted->columns));
   }
   return OkStatus();
-}
-
-StatusOr<RowTable> MemTable::Rows(size_t table, Values values) const {
-  const Table& of = *tables_[table];
-  const size_t width = of.schema->series.size();
-  RowTable out;
-  out.origin = of.origin;
-  out.schema = of.schema;
-  out.columns.resize(values == Values::kAll ? width : 0);
-  std::iota(out.columns.begin(), out.columns.end(), 0);
-  size_t rows = of.rows.rows.size();
-  for (const PackedChunkPtr& chunk : of.chunks) rows += chunk->rows();
-  for (auto* column : {&out.times, &out.sequences, &out.steps, &out.modes}) column->reserve(rows);
-  out.values.resize(out.columns.size());
-  for (std::vector<double>& column : out.values) column.reserve(rows);
-  for (const PackedChunkPtr& chunk : of.chunks) RETURN_IF_ERROR(chunk->AppendTo(&out));
-  of.rows.AppendTo(width, &out);
-  out.Sort();
-  return out;
 }
 
 void MemTable::CopyTimes(std::vector<MemTablePart>* out) const {
   absl::flat_hash_map<std::pair<const Origin*, uint32_t>, size_t> counts;
   for (const Table* table : tables_) ++counts[{table->origin.get(), table->schema->stream}];
   for (const Table* table : tables_) {
-    MemTablePart& part = out->emplace_back();
-    part.tail.origin = table->origin;
-    part.tail.schema = table->schema;
-    part.first_ns = table->first_ns;
-    part.last_ns = table->last_ns;
-    if (counts[{table->origin.get(), table->schema->stream}] == 1) continue;
-    part.chunks = table->chunks;
-    table->rows.AppendTo(table->schema->series.size(), &part.tail);
+    const bool alone = counts[{table->origin.get(), table->schema->stream}] == 1;
+    out->push_back(PartOf(*table, {}, !alone));
   }
+}
+
+StatusOr<RowTable> MemTable::Rows(size_t table, Values values) const {
+  const Table& of = *tables_[table];
+  std::vector<uint32_t> columns(values == Values::kAll ? of.schema->series.size() : 0);
+  std::iota(columns.begin(), columns.end(), 0);
+  return PartOf(of, std::move(columns)).Rows();
 }
 
 StatusOr<RowTable> MemTablePart::Rows() const {
@@ -149,6 +138,11 @@ StatusOr<RowTable> MemTablePart::Rows() const {
   rows.schema = tail.schema;
   rows.columns = tail.columns;
   rows.values.resize(tail.columns.size());
+  size_t count = tail.times.size();
+  for (const PackedChunkPtr& chunk : chunks) count += chunk->rows();
+  for (auto* column : {&rows.times, &rows.sequences, &rows.steps, &rows.modes})
+    column->reserve(count);
+  for (std::vector<double>& column : rows.values) column.reserve(count);
   for (const PackedChunkPtr& chunk : chunks) RETURN_IF_ERROR(chunk->AppendTo(&rows));
   rows.Append(tail);
   rows.Sort();

@@ -66,6 +66,8 @@ class MemTable {
     int64_t last_ns = INT64_MIN;
   };
   void PackRows(Table* table);
+  // Returns the table with the given columns. Without `rows`, it has no rows.
+  static MemTablePart PartOf(const Table& table, std::vector<uint32_t> columns, bool rows = true);
 
   absl::flat_hash_map<std::pair<const Origin*, uint64_t>, std::unique_ptr<Table>> index_;
   std::vector<Table*> tables_;  // in the order of their first rows
