@@ -6,9 +6,11 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
+#include "services/history/binary_fields.h"
 #include "services/model/issues/issue.h"
 #include "services/model/job.h"
 
@@ -78,5 +80,13 @@ inline int64_t StallOnset(const IssueEvent& event) {
 }
 
 using JobLifePtr = std::shared_ptr<const JobOverview>;
+
+// In the catalog and in messages between peers.
+template <>
+struct BinaryFields<JobReference> {
+  using T = JobReference;
+  static constexpr std::tuple kMembers = {&T::platform, &T::cluster, &T::namespace_name, &T::kind,
+                                          &T::name,     &T::uid,     &T::queue};
+};
 
 }  // namespace pitwall::history

@@ -117,11 +117,7 @@ Status WriteHead(const FlushInput& window, const SegmentMeta& facts, SegmentBuil
   facts.Save(out);
   out.U64(w->origin_list.size());
   for (const OriginPtr& origin : w->origin_list) {
-    out.Str(origin->source);
-    out.Str(origin->boot);
-    out.Str(origin->node);
-    out.I64(origin->rank);
-    out.U8(static_cast<uint8_t>(origin->kind));
+    Put(*origin, &out);
     const auto seen = window.seen().find({origin->source, origin->boot});
     (seen == window.seen().end() ? SequenceRanges() : seen->second).Save(out);
   }

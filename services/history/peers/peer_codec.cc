@@ -1,163 +1,110 @@
 #include "services/history/peers/peer_codec.h"
 
+#include <tuple>
 #include <utility>
 
 #include "services/codec/cloudevents/capture_event.h"
 #include "services/codec/cloudevents/cloud_event.h"
 #include "services/codec/cloudevents/notification_event.h"
+#include "services/history/binary_fields.h"
 
 namespace pitwall::history {
-namespace {
 
-void PutReference(const JobReference& r, BinaryWriter* out) {
-  for (const std::string* text :
-       {&r.platform, &r.cluster, &r.namespace_name, &r.kind, &r.name, &r.uid, &r.queue})
-    out->Str(*text);
-}
+template <>
+struct BinaryFields<LostRank> {
+  static constexpr std::tuple kMembers = {&LostRank::rank, &LostRank::node, &LostRank::signal,
+                                          &LostRank::exit_code, &LostRank::oom_killed};
+};
 
-JobReference TakeReference(BinaryReader* in) {
-  JobReference r;
-  for (std::string* text :
-       {&r.platform, &r.cluster, &r.namespace_name, &r.kind, &r.name, &r.uid, &r.queue})
-    *text = in->Str();
-  return r;
-}
-
-void PutMaybe(const std::optional<int32_t>& number, BinaryWriter* out) {
-  out->Bool(number.has_value());
-  out->I64(number.value_or(0));
-}
-
-std::optional<int32_t> TakeMaybe(BinaryReader* in) {
-  const bool there = in->Bool();
-  const auto number = static_cast<int32_t>(in->I64());
-  return there ? std::optional<int32_t>(number) : std::nullopt;
-}
-
-void PutAttempt(const AttemptLife& a, BinaryWriter* out) {
-  out->U64(a.attempt);
-  out->I64(a.began_ns);
-  out->I64(a.ended_ns);
-  out->U8(static_cast<uint8_t>(a.end_detail));
-  out->Str(a.end_text);
-  out->I64(a.first_step_ns);
-  out->I64(a.last_step_ns);
-  out->U64(a.lost.size());
-  for (const auto& [time_ns, lost] : a.lost) {
-    out->I64(time_ns);
-    out->I64(lost.rank);
-    out->Str(lost.node);
-    PutMaybe(lost.signal, out);
-    PutMaybe(lost.exit_code, out);
-    out->Bool(lost.oom_killed);
+template <>
+struct BinaryFields<Labels> {
+  static void Put(const Labels& labels, BinaryWriter* out) {
+    out->U64(labels.size());
+    for (const Label& label : labels) {
+      out->Str(label.name);
+      out->Str(label.value);
+    }
   }
-}
-
-AttemptLife TakeAttempt(BinaryReader* in) {
-  AttemptLife a;
-  a.attempt = in->U64();
-  a.began_ns = in->I64();
-  a.ended_ns = in->I64();
-  a.end_detail = static_cast<EndDetail>(in->U8());
-  a.end_text = in->Str();
-  a.first_step_ns = in->I64();
-  a.last_step_ns = in->I64();
-  for (size_t n = in->Count(8); n > 0 && in->ok(); --n) {
-    auto& [time_ns, lost] = a.lost.emplace_back();
-    time_ns = in->I64();
-    lost.rank = in->I64();
-    lost.node = in->Str();
-    lost.signal = TakeMaybe(in);
-    lost.exit_code = TakeMaybe(in);
-    lost.oom_killed = in->Bool();
+  static void Take(BinaryReader* in, Labels* labels) {
+    std::vector<Label> pairs;
+    for (size_t n = in->Count(2); n > 0 && in->ok(); --n) {
+      std::string name = in->Str();
+      pairs.push_back({std::move(name), in->Str()});
+    }
+    *labels = Labels::FromPairs(std::move(pairs));
   }
-  return a;
-}
+};
 
-void PutSource(const SourceLife& s, BinaryWriter* out) {
-  out->Str(s.source);
-  out->Str(s.node);
-  out->I64(s.rank);
-  out->I64(s.first_ns);
-  out->I64(s.last_ns);
-  out->I64(s.interval_ns);
-  out->Bool(s.goodbye);
-  out->I64(s.goodbye_ns);
-}
+template <>
+struct BinaryFields<AttemptLife> {
+  using T = AttemptLife;
+  static constexpr std::tuple kMembers = {&T::attempt,      &T::began_ns, &T::ended_ns,
+                                          &T::end_detail,   &T::end_text, &T::first_step_ns,
+                                          &T::last_step_ns, &T::lost};
+};
 
-SourceLife TakeSource(BinaryReader* in) {
-  SourceLife s;
-  s.source = in->Str();
-  s.node = in->Str();
-  s.rank = in->I64();
-  s.first_ns = in->I64();
-  s.last_ns = in->I64();
-  s.interval_ns = in->I64();
-  s.goodbye = in->Bool();
-  s.goodbye_ns = in->I64();
-  return s;
-}
+template <>
+struct BinaryFields<SourceLife> {
+  using T = SourceLife;
+  static constexpr std::tuple kMembers = {&T::source,   &T::node,      &T::rank,
+                                          &T::first_ns, &T::last_ns,   &T::interval_ns,
+                                          &T::goodbye,  &T::goodbye_ns};
+};
 
-}  // namespace
+template <>
+struct BinaryFields<OpenIssues> {
+  using T = OpenIssues;
+  static constexpr std::tuple kMembers = {&T::count, &T::worst_severity, &T::stalled_since_ns};
+};
 
-void PutLife(const JobOverview& life, BinaryWriter* out) {
-  out->Str(life.id);
-  out->Str(life.name);
-  out->Str(life.owner);
-  PutReference(life.reference, out);
-  for (const int64_t ns : {life.first_ns, life.last_ns, life.started_ns, life.ended_ns})
-    out->I64(ns);
-  out->U8(static_cast<uint8_t>(life.end_detail));
-  out->Str(life.end_text);
-  out->U64(life.attempts.size());
-  for (const AttemptLife& attempt : life.attempts) PutAttempt(attempt, out);
-  out->U64(life.sources.size());
-  for (const auto& [key, source] : life.sources) {
-    out->Str(key);
-    PutSource(source, out);
-  }
-  out->U64(life.found.size());
-  for (const auto& [rule, count] : life.found) {
-    out->Str(rule);
-    out->U64(count);
-  }
-  out->U64(life.open.count);
-  out->Str(life.open.worst_severity);
-  out->I64(life.open.stalled_since_ns);
-  out->U64(life.samples);
-  out->U64(life.bytes);
-  out->I64(life.raw_from_ns);
-  out->I64(life.raw_dropped_ns);
-  out->Bool(life.archived);
-}
+template <>
+struct BinaryFields<JobOverview> {
+  using T = JobOverview;
+  static constexpr std::tuple kMembers = {
+      &T::id,       &T::name,        &T::owner,          &T::reference,  &T::first_ns,
+      &T::last_ns,  &T::started_ns,  &T::ended_ns,       &T::end_detail, &T::end_text,
+      &T::attempts, &T::sources,     &T::found,          &T::open,       &T::samples,
+      &T::bytes,    &T::raw_from_ns, &T::raw_dropped_ns, &T::archived};
+};
+
+template <>
+struct BinaryFields<TimeRange> {
+  using T = TimeRange;
+  static constexpr std::tuple kMembers = {&T::from_ns, &T::to_ns};
+};
+
+template <>
+struct BinaryFields<ReadLimits> {
+  using T = ReadLimits;
+  static constexpr std::tuple kMembers = {&T::series, &T::rows};
+};
+
+// Members that follow the job and the selectors.
+template <>
+struct BinaryFields<SampleQuery> {
+  using T = SampleQuery;
+  static constexpr std::tuple kMembers = {&T::range,     &T::limits,  &T::mode,
+                                          &T::from_step, &T::to_step, &T::stale_markers};
+};
+
+template <>
+struct BinaryFields<SeriesInfo> {
+  using T = SeriesInfo;
+  static constexpr std::tuple kMembers = {&T::labels, &T::kind, &T::first_ns, &T::last_ns,
+                                          &T::has_steps};
+};
+
+template <>
+struct BinaryFields<SampleColumn> {
+  using T = SampleColumn;
+  static constexpr std::tuple kMembers = {&T::labels, &T::kind, &T::times, &T::values, &T::steps};
+};
+
+void PutLife(const JobOverview& life, BinaryWriter* out) { Put(life, out); }
 
 JobLifePtr TakeLife(BinaryReader* in) {
   auto life = std::make_shared<JobOverview>();
-  life->id = in->Str();
-  life->name = in->Str();
-  life->owner = in->Str();
-  life->reference = TakeReference(in);
-  for (int64_t* ns : {&life->first_ns, &life->last_ns, &life->started_ns, &life->ended_ns})
-    *ns = in->I64();
-  life->end_detail = static_cast<EndDetail>(in->U8());
-  life->end_text = in->Str();
-  for (size_t n = in->Count(6); n > 0 && in->ok(); --n) life->attempts.push_back(TakeAttempt(in));
-  for (size_t n = in->Count(8); n > 0 && in->ok(); --n) {
-    std::string key = in->Str();
-    life->sources.emplace(std::move(key), TakeSource(in));
-  }
-  for (size_t n = in->Count(2); n > 0 && in->ok(); --n) {
-    std::string rule = in->Str();
-    life->found.emplace(std::move(rule), in->U64());
-  }
-  life->open.count = in->U64();
-  life->open.worst_severity = in->Str();
-  life->open.stalled_since_ns = in->I64();
-  life->samples = in->U64();
-  life->bytes = in->U64();
-  life->raw_from_ns = in->I64();
-  life->raw_dropped_ns = in->I64();
-  life->archived = in->Bool();
+  Take(in, life.get());
   return life;
 }
 
@@ -172,14 +119,7 @@ void PutQuery(const SampleQuery& query, BinaryWriter* out) {
       out->Str(matcher.value());
     }
   }
-  out->I64(query.range.from_ns);
-  out->I64(query.range.to_ns);
-  out->U64(query.limits.series);
-  out->U64(query.limits.rows);
-  out->Str(query.mode);
-  out->I64(query.from_step);
-  out->I64(query.to_step);
-  out->Bool(query.stale_markers);
+  Put(query, out);
 }
 
 StatusOr<SampleQuery> TakeQuery(BinaryReader* in) {
@@ -197,78 +137,24 @@ StatusOr<SampleQuery> TakeQuery(BinaryReader* in) {
       selector.matchers.push_back(std::move(matcher));
     }
   }
-  query.range.from_ns = in->I64();
-  query.range.to_ns = in->I64();
-  query.limits.series = in->U64();
-  query.limits.rows = in->U64();
-  query.mode = in->Str();
-  query.from_step = in->I64();
-  query.to_step = in->I64();
-  query.stale_markers = in->Bool();
+  Take(in, &query);
   return query;
 }
 
-void PutLabels(const Labels& labels, BinaryWriter* out) {
-  out->U64(labels.size());
-  for (const Label& label : labels) {
-    out->Str(label.name);
-    out->Str(label.value);
-  }
-}
-
-Labels TakeLabels(BinaryReader* in) {
-  std::vector<Label> pairs;
-  for (size_t n = in->Count(2); n > 0 && in->ok(); --n) {
-    std::string name = in->Str();
-    pairs.push_back({std::move(name), in->Str()});
-  }
-  return Labels::FromPairs(std::move(pairs));
-}
-
-void PutSeries(const std::vector<SeriesInfo>& series, BinaryWriter* out) {
-  out->U64(series.size());
-  for (const SeriesInfo& info : series) {
-    PutLabels(info.labels, out);
-    out->U8(static_cast<uint8_t>(info.kind));
-    out->I64(info.first_ns);
-    out->I64(info.last_ns);
-    out->Bool(info.has_steps);
-  }
-}
+void PutSeries(const std::vector<SeriesInfo>& series, BinaryWriter* out) { Put(series, out); }
 
 std::vector<SeriesInfo> TakeSeries(BinaryReader* in) {
   std::vector<SeriesInfo> out;
-  for (size_t n = in->Count(5); n > 0 && in->ok(); --n) {
-    SeriesInfo& info = out.emplace_back();
-    info.labels = TakeLabels(in);
-    info.kind = static_cast<SeriesKind>(in->U8());
-    info.first_ns = in->I64();
-    info.last_ns = in->I64();
-    info.has_steps = in->Bool();
-  }
+  Take(in, &out);
   return out;
 }
 
-void PutSamples(const std::vector<SampleColumn>& columns, BinaryWriter* out) {
-  out->U64(columns.size());
-  for (const SampleColumn& column : columns) {
-    PutLabels(column.labels, out);
-    out->U8(static_cast<uint8_t>(column.kind));
-    out->I64s(column.times);
-    out->Doubles(column.values);
-    out->I64s(column.steps);
-  }
-}
+void PutSamples(const std::vector<SampleColumn>& columns, BinaryWriter* out) { Put(columns, out); }
 
 std::vector<SampleColumn> TakeSamples(BinaryReader* in) {
   std::vector<SampleColumn> out;
-  for (size_t n = in->Count(5); n > 0 && in->ok(); --n) {
-    SampleColumn& column = out.emplace_back();
-    column.labels = TakeLabels(in);
-    column.kind = static_cast<SeriesKind>(in->U8());
-    column.times = in->I64s();
-    column.values = in->Doubles();
-    column.steps = in->I64s();
+  Take(in, &out);
+  for (const SampleColumn& column : out) {
     if (column.times.size() != column.values.size() ||
         (!column.steps.empty() && column.steps.size() != column.values.size()))
       in->Fail();

@@ -32,8 +32,6 @@ JobLifePtr TakeLife(BinaryReader* in);
 void PutQuery(const SampleQuery& query, BinaryWriter* out);
 StatusOr<SampleQuery> TakeQuery(BinaryReader* in);
 
-void PutLabels(const Labels& labels, BinaryWriter* out);
-Labels TakeLabels(BinaryReader* in);
 void PutSeries(const std::vector<SeriesInfo>& series, BinaryWriter* out);
 std::vector<SeriesInfo> TakeSeries(BinaryReader* in);
 void PutSamples(const std::vector<SampleColumn>& columns, BinaryWriter* out);

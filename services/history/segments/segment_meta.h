@@ -4,9 +4,10 @@
 
 #include <cstdint>
 #include <string>
+#include <tuple>
 
 #include "services/adapters/store/segment_footer.h"
-#include "services/base/binary.h"
+#include "services/history/binary_fields.h"
 #include "services/history/segments/step_index.h"
 
 namespace pitwall::history {
@@ -27,6 +28,12 @@ struct SegmentMeta {
   // formats, whose segments cannot be opened.
   store::Page metrics;
 
+  // Members before the state of the raw samples.
+  static constexpr auto BinaryMembers() {
+    using T = SegmentMeta;
+    return std::tuple(&T::job, &T::window_ns, &T::generation, &T::bytes, &T::footer_crc,
+                      &T::samples, &T::least_start_ns);
+  }
   // Saves all fields except `steps` and `metrics`, which are saved separately.
   void Save(BinaryWriter& out) const;
   void Restore(BinaryReader& in);

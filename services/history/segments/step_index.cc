@@ -18,28 +18,6 @@ bool StepIndex::Without(const std::string& mode, int64_t from_step, int64_t to_s
   return steps == nullptr || steps->least >= to_step || steps->greatest < from_step;
 }
 
-void StepIndex::Save(BinaryWriter& out) const {
-  out.U64(modes.size());
-  for (const ModeSteps& steps : modes) {
-    out.Str(steps.mode);
-    out.I64(steps.least);
-    out.I64(steps.greatest);
-    out.Bool(steps.summed);
-  }
-}
-
-void StepIndex::Restore(BinaryReader& in) {
-  known = true;
-  modes.clear();
-  for (size_t left = in.Count(4); left > 0 && in.ok(); --left) {
-    ModeSteps& steps = modes.emplace_back();
-    steps.mode = in.Str();
-    steps.least = in.I64();
-    steps.greatest = in.I64();
-    steps.summed = in.Bool();
-  }
-}
-
 void StepIndex::SavePages(BinaryWriter& out) const {
   for (const ModeSteps& steps : modes) {
     if (!steps.summed) continue;

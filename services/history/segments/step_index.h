@@ -6,10 +6,11 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "services/adapters/store/segment_footer.h"
-#include "services/base/binary.h"
+#include "services/history/binary_fields.h"
 #include "services/history/step_window.h"
 
 namespace pitwall::history {
@@ -23,6 +24,10 @@ struct ModeSteps {
   int64_t greatest = 0;
   bool summed = false;                             // whether the window has a step summary
   std::array<StepPages, kStepBases.size()> pages;  // page locations, by basis
+  static constexpr auto BinaryMembers() {
+    using T = ModeSteps;
+    return std::tuple(&T::mode, &T::least, &T::greatest, &T::summed);
+  }
 };
 
 struct StepIndex {
@@ -34,8 +39,11 @@ struct StepIndex {
   bool Without(const std::string& mode, int64_t from_step, int64_t to_step) const;
   // Saves all fields except the page locations, which follow from the order of modes, bases, and
   // levels.
-  void Save(BinaryWriter& out) const;
-  void Restore(BinaryReader& in);
+  void Save(BinaryWriter& out) const { Put(modes, &out); }
+  void Restore(BinaryReader& in) {
+    known = true;
+    Take(&in, &modes);
+  }
   void SavePages(BinaryWriter& out) const;
   void RestorePages(BinaryReader& in);
   // Sets the page locations from the table's groups. Returns false if the number of groups does not

@@ -22,11 +22,7 @@ void ReadOrigins(BinaryReader& in, std::vector<OriginPtr>* origins,
                  std::map<OriginKey, SequenceRanges>* seen) {
   for (size_t left = in.Count(6); left > 0 && in.ok(); --left) {
     auto origin = std::make_shared<Origin>();
-    origin->source = in.StrView();
-    origin->boot = in.StrView();
-    origin->node = in.StrView();
-    origin->rank = in.I64();
-    origin->kind = static_cast<SourceKind>(in.U8());
+    Take(&in, origin.get());
     if (seen == nullptr) {
       SequenceRanges::Skip(in);
     } else {

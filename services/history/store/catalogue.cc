@@ -1,9 +1,12 @@
 #include "services/history/store/catalogue.h"
 
-#include "services/base/binary.h"
+#include <tuple>
+#include <utility>
+
 #include "services/base/text/strings.h"
 #include "services/codec/blocks/zstd_text.h"
 #include "services/codec/schema_binary.h"
+#include "services/history/binary_fields.h"
 #include "services/history/segments/text_page.h"
 
 namespace pitwall::history {
@@ -58,47 +61,19 @@ std::string BootKey(const Origin& origin) {
 
 std::string EncodeBoot(const SourceMeta& boot) {
   BinaryWriter out;
-  out.Str(boot.origin->source);
-  out.Str(boot.origin->boot);
-  out.Str(boot.origin->node);
-  out.I64(boot.origin->rank);
-  out.U8(static_cast<uint8_t>(boot.origin->kind));
-  for (const int64_t time : {boot.start_ns, boot.first_ns, boot.last_ns, boot.interval_ns,
-                             boot.first_step_ns, boot.last_step_ns})
-    out.I64(time);
-  out.U64(boot.sequence);
-  out.Bool(boot.goodbye);
-  out.Str(boot.owner);
-  out.Str(boot.job_name);
-  const JobReference& r = boot.reference;
-  for (const std::string* text :
-       {&r.platform, &r.cluster, &r.namespace_name, &r.kind, &r.name, &r.uid, &r.queue})
-    out.Str(*text);
+  Put(*boot.origin, &out);
+  Put(boot, &out);
   out.I64(boot.goodbye_ns);
   return out.Take();
 }
 
 StatusOr<SourceMeta> DecodeBoot(std::string_view body) {
   BinaryReader in(body);
-  SourceMeta boot;
   Origin origin;
-  origin.source = in.Str();
-  origin.boot = in.Str();
-  origin.node = in.Str();
-  origin.rank = in.I64();
-  origin.kind = static_cast<SourceKind>(in.U8());
+  Take(&in, &origin);
+  SourceMeta boot;
   boot.origin = std::make_shared<const Origin>(std::move(origin));
-  for (int64_t* time : {&boot.start_ns, &boot.first_ns, &boot.last_ns, &boot.interval_ns,
-                        &boot.first_step_ns, &boot.last_step_ns})
-    *time = in.I64();
-  boot.sequence = in.U64();
-  boot.goodbye = in.Bool();
-  boot.owner = in.Str();
-  boot.job_name = in.Str();
-  JobReference& r = boot.reference;
-  for (std::string* text :
-       {&r.platform, &r.cluster, &r.namespace_name, &r.kind, &r.name, &r.uid, &r.queue})
-    *text = in.Str();
+  Take(&in, &boot);
   if (!in.AtEnd()) boot.goodbye_ns = in.I64();  // earlier versions do not store this field
   RETURN_IF_ERROR(in.Finish("catalog boot"));
   return boot;

@@ -60,6 +60,13 @@ struct SourceMeta {
   std::string owner;
   std::string job_name;
   JobReference reference;
+  // Members between the origin and goodbye_ns.
+  static constexpr auto BinaryMembers() {
+    using T = SourceMeta;
+    return std::tuple(&T::start_ns, &T::first_ns, &T::last_ns, &T::interval_ns, &T::first_step_ns,
+                      &T::last_step_ns, &T::sequence, &T::goodbye, &T::owner, &T::job_name,
+                      &T::reference);
+  }
 };
 std::string BootKey(const Origin& origin);
 std::string EncodeBoot(const SourceMeta& boot);

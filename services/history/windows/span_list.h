@@ -7,10 +7,12 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "services/history/binary_fields.h"
 #include "services/model/telemetry.h"
 
 namespace pitwall::history {
@@ -22,6 +24,9 @@ struct Origin {
   std::string node;
   int64_t rank = -1;
   SourceKind kind = SourceKind::kNode;
+  static constexpr auto BinaryMembers() {
+    return std::tuple(&Origin::source, &Origin::boot, &Origin::node, &Origin::rank, &Origin::kind);
+  }
 };
 using OriginPtr = std::shared_ptr<const Origin>;
 using OriginKey = std::pair<std::string, std::string>;  // (source, boot)

@@ -1,10 +1,9 @@
 #include "services/history/windows/span_totals.h"
 
 #include <algorithm>
-#include <array>
 #include <tuple>
 
-#include "services/base/binary.h"
+#include "services/history/binary_fields.h"
 
 namespace pitwall::history {
 namespace {
@@ -102,28 +101,22 @@ std::string EncodeTotals(std::span<const OperatorTotal> totals) {
     page.greatest.push_back(total.max_ns);
   }
   BinaryWriter out;
-  out.U64(page.names.size());
-  for (const std::string& name : page.names) out.Str(name);
-  for (const auto* column : {&page.ranks, &page.kinds, &page.name_numbers, &page.counts, &page.sums,
-                             &page.least, &page.greatest})
-    out.I64s(*column);
+  Put(page, &out);
   return out.Take();
 }
 
 bool DecodeTotals(std::string_view text, TotalsPage* page) {
   BinaryReader in(text);
-  for (size_t left = in.Count(); left > 0 && in.ok(); --left) page->names.push_back(in.Str());
-  const std::array<std::vector<int64_t>*, 7> columns = {
-      &page->ranks, &page->kinds, &page->name_numbers, &page->counts,
-      &page->sums,  &page->least, &page->greatest};
-  for (std::vector<int64_t>* column : columns) *column = in.I64s();
+  Take(&in, page);
   if (!in.ok() || !in.AtEnd()) return false;
+  const std::vector<int64_t>* const columns[] = {
+      &page->kinds, &page->name_numbers, &page->counts, &page->sums, &page->least, &page->greatest};
   const auto same = [&](const auto* column) { return column->size() == page->ranks.size(); };
   const auto within = [](const std::vector<int64_t>& numbers, int64_t end) {
     return std::all_of(numbers.begin(), numbers.end(),
                        [end](int64_t number) { return number >= 0 && number < end; });
   };
-  return std::all_of(columns.begin(), columns.end(), same) && within(page->kinds, kSpanKinds) &&
+  return std::ranges::all_of(columns, same) && within(page->kinds, kSpanKinds) &&
          within(page->name_numbers, static_cast<int64_t>(page->names.size()));
 }
 

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -58,6 +59,11 @@ std::optional<std::vector<OperatorTotal>> TotalsOf(const SpanLists& spans);
 struct TotalsPage {
   std::vector<std::string> names;
   std::vector<int64_t> ranks, kinds, name_numbers, counts, sums, least, greatest;
+  static constexpr auto BinaryMembers() {
+    using T = TotalsPage;
+    return std::tuple(&T::names, &T::ranks, &T::kinds, &T::name_numbers, &T::counts, &T::sums,
+                      &T::least, &T::greatest);
+  }
 };
 std::string EncodeTotals(std::span<const OperatorTotal> totals);
 // Returns false if the text is malformed.
