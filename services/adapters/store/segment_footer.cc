@@ -67,11 +67,6 @@ std::string EncodeBody(const Table& table, const Times& times) {
   return out.Take();
 }
 
-Status CheckRows(uint64_t rows) {
-  if (rows > 0 && rows <= kMaxGroupRows) return OkStatus();
-  return DataLoss(Cat("segment: a group has ", rows, " rows; the limit is ", kMaxGroupRows));
-}
-
 Status CheckPage(uint64_t offset, uint64_t bytes, uint64_t end) {
   if (bytes <= kMaxPageBytes && offset >= kHeadBytes && offset <= end && bytes <= end - offset)
     return OkStatus();
@@ -79,41 +74,25 @@ Status CheckPage(uint64_t offset, uint64_t bytes, uint64_t end) {
                       " is out of range (end ", end, ")"));
 }
 
-Status ReadKind(BinaryReader* in, TableKind* kind) {
-  const uint8_t read = in->U8();
-  if (read < 1 || read > 4) return DataLoss(Cat("segment: unknown table kind ", int{read}));
-  *kind = static_cast<TableKind>(read);
-  return OkStatus();
-}
-
-Status ReadType(BinaryReader* in, ColumnType* type) {
-  const uint8_t read = in->U8();
-  if (read < 1 || read > 3) return DataLoss(Cat("segment: unknown column type ", int{read}));
-  *type = static_cast<ColumnType>(read);
-  return OkStatus();
-}
-
-Status CheckColumns(const Table& table) {
-  if (!table.columns.empty() && table.columns[0] == ColumnType::kInt) return OkStatus();
-  return DataLoss("segment: a table has no time column");
-}
-
 Status DecodeColumns(BinaryReader* in, Table* table) {
   for (size_t runs = in->Count(2); runs > 0 && in->ok(); --runs) {
-    ColumnType type{};
-    RETURN_IF_ERROR(ReadType(in, &type));
+    const uint8_t type = in->U8();
+    if (type < 1 || type > 3) return DataLoss(Cat("segment: unknown column type ", int{type}));
     const uint64_t count = in->U64();
     if (count > kMaxColumns - table->columns.size())
       return DataLoss(Cat("segment: a table has more than ", kMaxColumns, " columns"));
-    table->columns.resize(table->columns.size() + count, type);
+    table->columns.resize(table->columns.size() + count, static_cast<ColumnType>(type));
   }
-  return CheckColumns(*table);
+  if (table->columns.empty() || table->columns[0] != ColumnType::kInt)
+    return DataLoss("segment: a table has no time column");
+  return OkStatus();
 }
 
 Status DecodeGroup(BinaryReader* in, const TableEntry& entry, size_t columns, uint64_t end,
                    uint64_t* at, RowGroup* group) {
   const uint64_t rows = in->U64();
-  RETURN_IF_ERROR(CheckRows(rows));
+  if (rows == 0 || rows > kMaxGroupRows)
+    return DataLoss(Cat("segment: a group has ", rows, " rows; the limit is ", kMaxGroupRows));
   group->rows = static_cast<uint32_t>(rows);
   group->first_ns = Plus(in->I64(), entry.first_ns);
   group->last_ns = Plus(in->I64(), entry.last_ns);
@@ -168,7 +147,9 @@ Status Footer::ReadIndex() {
   int64_t before = 0;
   for (size_t t = 0; t < count && in.ok(); ++t) {
     TableEntry& entry = entries_.emplace_back();
-    RETURN_IF_ERROR(ReadKind(&in, &entry.kind));
+    const uint8_t kind = in.U8();
+    if (kind < 1 || kind > 4) return DataLoss(Cat("segment: unknown table kind ", int{kind}));
+    entry.kind = static_cast<TableKind>(kind);
     entry.key = in.StrView();
     entry.groups = in.U64();
     if (entry.groups > 0) {
