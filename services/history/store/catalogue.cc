@@ -146,20 +146,21 @@ StatusOr<KeptRecord> DecodeRecord(const store::DatabaseRow& row) {
   return KeptRecord{static_cast<EventTopic>(row.body[0]), NumberOf(row.key), row.body.substr(1)};
 }
 
-std::string EncodeTombstone(const Tombstone& t) {
+std::string EncodeTombstone(const Tombstone& tombstone) {
   BinaryWriter out;
-  for (const int64_t offset : {t.telemetry, t.issues, t.actions, t.captures, t.notifications})
-    out.I64(offset);
+  for (const int64_t offset : tombstone) out.I64(offset);
   return out.Take();
 }
 
 StatusOr<Tombstone> DecodeTombstone(std::string_view body) {
   BinaryReader in(body);
-  Tombstone t;
-  for (int64_t* offset : {&t.telemetry, &t.issues, &t.actions, &t.captures}) *offset = in.I64();
-  if (!in.AtEnd()) t.notifications = in.I64();  // earlier versions do not store this field
+  Tombstone out = {};
+  for (int64_t& offset : out) {
+    const bool last = &offset == &out.back();
+    if (!last || !in.AtEnd()) offset = in.I64();  // earlier versions do not store the last offset
+  }
   RETURN_IF_ERROR(in.Finish("catalog tombstone"));
-  return t;
+  return out;
 }
 
 }  // namespace pitwall::history

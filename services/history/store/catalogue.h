@@ -1,6 +1,7 @@
 // Catalog rows: their kinds, keys, and bodies.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -93,14 +94,9 @@ struct KeptRecord {
 std::string EncodeRecord(const KeptRecord& record);
 StatusOr<KeptRecord> DecodeRecord(const store::DatabaseRow& row);
 
-// Marker for a deleted job. Records below these offsets are not ingested again.
-struct Tombstone {
-  int64_t telemetry = 0;
-  int64_t issues = 0;
-  int64_t actions = 0;
-  int64_t captures = 0;
-  int64_t notifications = 0;
-};
+// Marker for a deleted job: offsets of telemetry, issues, actions, captures, and notifications.
+// Records below these offsets are not ingested again.
+using Tombstone = std::array<int64_t, 5>;
 std::string EncodeTombstone(const Tombstone& tombstone);
 StatusOr<Tombstone> DecodeTombstone(std::string_view body);
 

@@ -90,17 +90,13 @@ Status IngestInputs::Poll(size_t input, Duration timeout, std::vector<Record>* r
 bool IngestInputs::Buried(std::string_view job, size_t input, int64_t offset) const {
   if (tombstones_.empty()) return false;
   const auto at = tombstones_.find(StableHashHex(job));
-  if (at == tombstones_.end()) return false;
-  const Tombstone& t = at->second;
-  return offset < std::array{t.telemetry, t.issues, t.actions, t.captures, t.notifications}[input];
+  return at != tombstones_.end() && offset < at->second[input];
 }
 
 Tombstone IngestInputs::TombstoneNow() const {
-  Tombstone tombstone;
-  int64_t* const offsets[] = {&tombstone.telemetry, &tombstone.issues, &tombstone.actions,
-                              &tombstone.captures, &tombstone.notifications};
+  Tombstone tombstone = {};
   for (size_t i = 0; i < inputs_.size(); ++i) {
-    if (open(i)) *offsets[i] = inputs_[i].follower->position();
+    if (open(i)) tombstone[i] = inputs_[i].follower->position();
   }
   return tombstone;
 }
