@@ -8,7 +8,8 @@
 namespace pitwall::history {
 
 size_t SegmentStreams::bytes() const {
-  return sizeof(*this) + tables.capacity() * sizeof(Table) + ends.capacity() * sizeof(size_t) +
+  return sizeof(*this) + tables.capacity() * sizeof(RowsTable) +
+         (numbers.capacity() + ends.capacity()) * sizeof(size_t) +
          beats.capacity() * sizeof(HeartbeatRun);
 }
 
@@ -24,11 +25,13 @@ StatusOr<SegmentStreamsPtr> StreamsOf(const HistoryStore& store, const SegmentMe
   for (size_t i = 0; i < tables.size(); ++i)
     streams[{tables[i].origin.get(), tables[i].schema->stream}].push_back(i);
   out->tables.reserve(tables.size());
+  out->numbers.reserve(tables.size());
   out->ends.reserve(streams.size());
   for (size_t i = 0; i < tables.size(); ++i) {
     const std::vector<size_t>& stream = streams[{tables[i].origin.get(), tables[i].schema->stream}];
     if (stream.front() != i) continue;
-    for (const size_t table : stream) out->tables.push_back({tables[table], table});
+    for (const size_t table : stream) out->tables.push_back(tables[table]);
+    out->numbers.insert(out->numbers.end(), stream.begin(), stream.end());
     out->ends.push_back(out->tables.size());
   }
   RETURN_IF_ERROR(segment->ReadHeartbeatRuns(&out->beats));

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <vector>
 
 #include "services/base/status.h"
@@ -14,19 +13,10 @@
 namespace pitwall::history {
 
 struct SegmentStreams {
-  // Row table of one schema.
-  struct Table {
-    RowsTable rows;
-    size_t number = 0;  // table number in the segment
-  };
-  std::vector<Table> tables;  // grouped by origin and by stream
-  std::vector<size_t> ends;   // end of each stream, as an index into `tables`
+  std::vector<RowsTable> tables;  // grouped by origin and by stream
+  std::vector<size_t> numbers;    // by table: its number in the segment
+  std::vector<size_t> ends;       // end of each stream, as an index into `tables`
   std::vector<HeartbeatRun> beats;
-
-  std::span<const Table> stream(size_t i) const {
-    const size_t first = i == 0 ? 0 : ends[i - 1];
-    return std::span(tables).subspan(first, ends[i] - first);
-  }
   size_t bytes() const;
 };
 using SegmentStreamsPtr = std::shared_ptr<const SegmentStreams>;

@@ -5,6 +5,8 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
+#include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "services/history/query/segment_streams.h"
@@ -24,7 +26,6 @@ struct Run {
 // State that determines where the selected series of a job end.
 class Sources {
  public:
-  using Table = RowsTable;
   // Source with selected series in any window or in memory.
   struct Source {
     std::map<uint32_t, std::vector<Run>> streams;
@@ -43,7 +44,7 @@ class Sources {
       streams[{part.tail.origin.get(), part.tail.schema->stream}].push_back(&part);
     for (const auto& entry : streams) {
       const std::vector<const MemTablePart*>& stream = entry.second;
-      std::vector<Table> tables;
+      std::vector<RowsTable> tables;
       for (const MemTablePart* part : stream)
         tables.push_back({part->tail.origin, part->tail.schema, part->first_ns, part->last_ns});
       RETURN_IF_ERROR(TakeStream(tables, [&](size_t i) -> StatusOr<std::vector<int64_t>> {
@@ -55,26 +56,24 @@ class Sources {
   }
   Status TakeSegment(const HistoryStore& store, const SegmentMeta& facts) {
     ASSIGN_OR_RETURN(const SegmentStreamsPtr streams, StreamsOf(store, facts));
-    std::vector<Table> tables;
-    for (size_t s = 0; s < streams->ends.size(); ++s) {
-      const std::span<const SegmentStreams::Table> stream = streams->stream(s);
-      const Table& first = stream.front().rows;
+    size_t begin = 0;
+    for (const size_t end : streams->ends) {
+      const size_t from = std::exchange(begin, end);
+      const auto stream = std::span(streams->tables).subspan(from, end - from);
       // A schema without selected series matters only if the source had selected series before.
       bool wanted = false;
-      for (const SegmentStreams::Table& table : stream) {
-        ASSIGN_OR_RETURN(const WantedColumns* columns, set_->Of(*table.rows.schema));
+      for (const RowsTable& table : stream) {
+        ASSIGN_OR_RETURN(const WantedColumns* columns, set_->Of(*table.schema));
         wanted = wanted || !columns->columns.empty();
       }
       if (!wanted) {
-        const Source* source = Find(first.origin);
-        if (source == nullptr || !source->streams.contains(first.schema->stream)) continue;
+        const Source* source = Find(stream[0].origin);
+        if (source == nullptr || !source->streams.contains(stream[0].schema->stream)) continue;
       }
-      tables.clear();
-      for (const SegmentStreams::Table& table : stream) tables.push_back(table.rows);
-      RETURN_IF_ERROR(TakeStream(tables, [&](size_t i) -> StatusOr<std::vector<int64_t>> {
+      RETURN_IF_ERROR(TakeStream(stream, [&](size_t i) -> StatusOr<std::vector<int64_t>> {
         ASSIGN_OR_RETURN(const auto segment, store.segments().Open(facts));
         ASSIGN_OR_RETURN(const DecodedColumnPtr times,
-                         segment->rows().ReadRowTimes(stream[i].number));
+                         segment->rows().ReadRowTimes(streams->numbers[from + i]));
         return times->ints;
       }));
     }
@@ -103,16 +102,16 @@ class Sources {
     return at->second;
   }
   // Adds all of a window's tables for one stream. `times` reads the times of a table.
-  Status TakeStream(const std::vector<Table>& tables,
+  Status TakeStream(std::span<const RowsTable> tables,
                     const std::function<StatusOr<std::vector<int64_t>>(size_t)>& times) {
     Source& source = Of(tables[0].origin);
     std::vector<Run>& runs = source.streams[tables[0].schema->stream];
     for (size_t i = 0; i < tables.size(); ++i) {
-      const Table& table = tables[i];
+      const RowsTable& table = tables[i];
       ASSIGN_OR_RETURN(const WantedColumns* wanted, set_->Of(*table.schema));
       by_id_.emplace(table.schema->id, table.schema);
       if (!wanted->columns.empty()) source.schemas.insert(table.schema->id);
-      const auto overlaps = [&](const Table& other) {
+      const auto overlaps = [&](const RowsTable& other) {
         return &other != &table && other.first_ns <= table.last_ns &&
                table.first_ns <= other.last_ns;
       };
