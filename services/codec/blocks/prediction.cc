@@ -7,6 +7,7 @@
 #include "services/base/text/strings.h"
 #include "services/base/wrapping.h"
 #include "services/codec/blocks/bit_stream.h"
+#include "services/codec/blocks/varint.h"
 
 namespace pitwall::blocks {
 namespace {
@@ -15,11 +16,6 @@ constexpr size_t kRun = 64;
 constexpr int kMostZeros = 20;
 constexpr size_t kTrialEntries = 256;  // number of entries used to choose `order` and `turn`
 constexpr size_t kHeadBytes = 2;
-
-uint64_t Zigzag(int64_t v) {
-  return static_cast<uint64_t>(v) << 1 ^ static_cast<uint64_t>(v >> 63);
-}
-int64_t Unzigzag(uint64_t v) { return static_cast<int64_t>(v >> 1) ^ -static_cast<int64_t>(v & 1); }
 
 // Predicted value for each position in a turn. Each entry moves its prediction halfway toward the
 // entry's value.

@@ -41,10 +41,6 @@ void PutVarint(uint64_t v, std::string* out) {
   out->push_back(static_cast<char>(v));
 }
 
-uint64_t Zigzag(int64_t v) {
-  return static_cast<uint64_t>(v) << 1 ^ static_cast<uint64_t>(v >> 63);
-}
-
 void PutBits(uint64_t bits, std::string* out) {
   std::array<char, 8> bytes;
   std::memcpy(bytes.data(), &bits, bytes.size());

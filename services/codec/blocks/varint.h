@@ -1,9 +1,16 @@
-// Inline decoder for the zigzag varints that BinaryWriter::I64 writes.
+// Zigzag numbers, and an inline decoder for the zigzag varints that BinaryWriter::I64 writes.
 #pragma once
 
 #include <cstdint>
 
 namespace pitwall::blocks {
+
+inline uint64_t Zigzag(int64_t v) {
+  return static_cast<uint64_t>(v) << 1 ^ static_cast<uint64_t>(v >> 63);
+}
+inline int64_t Unzigzag(uint64_t v) {
+  return static_cast<int64_t>(v >> 1) ^ -static_cast<int64_t>(v & 1);
+}
 
 // Reads the number at *at and advances *at. Returns false if the number extends beyond `end` or has
 // more than 10 bytes.
@@ -13,7 +20,7 @@ inline bool ReadVarint(const uint8_t** at, const uint8_t* end, int64_t* out) {
     const uint8_t byte = *(*at)++;
     value |= uint64_t{byte & 0x7Fu} << shift;
     if (byte < 0x80) {
-      *out = static_cast<int64_t>(value >> 1) ^ -static_cast<int64_t>(value & 1);
+      *out = Unzigzag(value);
       return true;
     }
   }

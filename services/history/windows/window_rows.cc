@@ -36,11 +36,6 @@ void ForEachRun(const RowView& table, size_t column, bool rising, const RowFilte
   const auto begin = table.times.begin(), end = table.times.end();
   const auto first = static_cast<size_t>(std::lower_bound(begin, end, filter.from_ns) - begin);
   const auto last = static_cast<size_t>(std::lower_bound(begin, end, filter.to_ns) - begin);
-  const auto wanted = [&](size_t row) {
-    const int64_t step = table.steps[row];
-    return filter.mode < 0 || (table.modes[row] == filter.mode && step != kNoStep &&
-                               step >= filter.from_step && step < filter.to_step);
-  };
   size_t run = first;               // start of the current run
   if (rising && filter.mode < 0) {  // a run ends only at a missing value
     for (size_t row = first; row < last; ++row) {
@@ -71,7 +66,7 @@ void ForEachRun(const RowView& table, size_t column, bool rising, const RowFilte
         continue;
       }
     }
-    if (!wanted(row)) close(row);
+    if (!filter.Selects(table.modes[row], table.steps[row])) close(row);
   }
   close(last);
 }
@@ -293,9 +288,7 @@ size_t SeriesMerger::Append(uint32_t series, const RowFilter& filter, SampleColu
     ReadMixed(columns_[series], {.from_ns = filter.from_ns, .to_ns = filter.to_ns}, &rows);
     for (size_t i = 0; i < rows.times.size(); ++i) {
       const int64_t step = rows.steps[i];
-      if (filter.mode >= 0 && (rows.modes[i] != filter.mode || step == kNoStep ||
-                               step < filter.from_step || step >= filter.to_step))
-        continue;
+      if (!filter.Selects(rows.modes[i], step)) continue;
       if (step != kNoStep) {
         out->steps.resize(out->times.size(), kNoStep);
         out->steps.push_back(step);

@@ -115,6 +115,10 @@ struct RowFilter {
   int64_t mode = -1;            // mode number; -1 selects all rows, with or without a step
   int64_t from_step = kNoStep;  // requires a mode
   int64_t to_step = kMaxPosition;
+  // Returns whether the filter selects a row in its time range.
+  bool Selects(int64_t row_mode, int64_t step) const {
+    return mode < 0 || (row_mode == mode && step != kNoStep && step >= from_step && step < to_step);
+  }
 };
 
 // Merger for the series of tables that were read with the same `set`. Series are read one at a
