@@ -131,38 +131,38 @@ StatusOr<std::vector<std::string>> SegmentReader::ReadTextPage(const std::string
   return out;
 }
 
-Status SegmentReader::Rows(size_t got, const RowGroup& group, size_t column) const {
-  if (got == group.rows) return OkStatus();
-  return DataLoss(Cat(file_->path(), ": the page at ", group.pages[column].offset, " has ", got,
-                      " rows instead of ", group.rows));
+template <typename Value, typename Decode>
+Status SegmentReader::ReadColumn(const Table& table, size_t group, size_t column,
+                                 std::vector<Value>* out, const Decode& decode) const {
+  const RowGroup& rows = table.groups[group];
+  ASSIGN_OR_RETURN(const std::string page, ReadPage(rows, column));
+  const size_t before = out->size();
+  RETURN_IF_ERROR(decode(page));
+  if (out->size() - before == rows.rows) return OkStatus();
+  return DataLoss(Cat(file_->path(), ": the page at ", rows.pages[column].offset, " has ",
+                      out->size() - before, " rows instead of ", rows.rows));
 }
 
 Status SegmentReader::ReadInts(const Table& table, size_t group, size_t column,
                                std::vector<int64_t>* out) const {
-  const RowGroup& rows = table.groups[group];
-  ASSIGN_OR_RETURN(const std::string page, ReadPage(rows, column));
-  const size_t before = out->size();
-  RETURN_IF_ERROR(Annotate(blocks::DecodeColumn(page, out), file_->path()));
-  return Rows(out->size() - before, rows, column);
+  return ReadColumn(table, group, column, out, [&](const std::string& page) {
+    return Annotate(blocks::DecodeColumn(page, out), file_->path());
+  });
 }
 
 Status SegmentReader::ReadValues(const Table& table, size_t group, size_t column,
                                  blocks::BlockDecoder* decoder, std::vector<double>* out) const {
-  const RowGroup& rows = table.groups[group];
-  ASSIGN_OR_RETURN(const std::string page, ReadPage(rows, column));
-  const size_t before = out->size();
-  RETURN_IF_ERROR(Annotate(decoder->Decode(page, out), file_->path()));
-  return Rows(out->size() - before, rows, column);
+  return ReadColumn(table, group, column, out, [&](const std::string& page) {
+    return Annotate(decoder->Decode(page, out), file_->path());
+  });
 }
 
 Status SegmentReader::ReadTexts(const Table& table, size_t group, size_t column,
                                 std::vector<std::string>* distinct,
                                 std::vector<int64_t>* indexes) const {
-  const RowGroup& rows = table.groups[group];
-  ASSIGN_OR_RETURN(const std::string page, ReadPage(rows, column));
-  const size_t before = indexes->size();
-  RETURN_IF_ERROR(DecodeTexts(page, file_->path(), distinct, indexes));
-  return Rows(indexes->size() - before, rows, column);
+  return ReadColumn(table, group, column, indexes, [&](const std::string& page) {
+    return DecodeTexts(page, file_->path(), distinct, indexes);
+  });
 }
 
 Status SegmentReader::ReadTexts(const Table& table, size_t group, size_t column,
@@ -183,16 +183,12 @@ Status SegmentReader::CheckAll() const {
         std::vector<int64_t> ints;
         std::vector<double> values;
         std::vector<std::string> texts;
-        switch (table->columns[c]) {
-          case ColumnType::kInt:
-            RETURN_IF_ERROR(ReadInts(*table, g, c, &ints));
-            break;
-          case ColumnType::kValue:
-            RETURN_IF_ERROR(ReadValues(*table, g, c, &decoder, &values));
-            break;
-          case ColumnType::kText:
-            RETURN_IF_ERROR(ReadTexts(*table, g, c, &texts));
-            break;
+        if (table->columns[c] == ColumnType::kInt) {
+          RETURN_IF_ERROR(ReadInts(*table, g, c, &ints));
+        } else if (table->columns[c] == ColumnType::kValue) {
+          RETURN_IF_ERROR(ReadValues(*table, g, c, &decoder, &values));
+        } else {
+          RETURN_IF_ERROR(ReadTexts(*table, g, c, &texts));
         }
       }
     }

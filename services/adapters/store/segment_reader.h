@@ -55,7 +55,10 @@ class SegmentReader {
                 uint32_t crc)
       : file_(std::move(file)), footer_(std::move(footer)), footer_crc_(crc) {}
   StatusOr<std::string> ReadPage(const RowGroup& group, size_t column) const;
-  Status Rows(size_t got, const RowGroup& group, size_t column) const;
+  // Reads a page with `decode`, and checks the number of rows that it appends to `out`.
+  template <typename Value, typename Decode>
+  Status ReadColumn(const Table& table, size_t group, size_t column, std::vector<Value>* out,
+                    const Decode& decode) const;
 
   const std::shared_ptr<files::File> file_;
   const std::unique_ptr<const Footer> footer_;

@@ -13,8 +13,6 @@
 
 namespace pitwall::history {
 
-inline constexpr TimeRange kAllTimes = {INT64_MIN, INT64_MAX};
-
 // Description of a row table (the series that a source sent over time). Available without reading
 // the table.
 struct RowsTable {

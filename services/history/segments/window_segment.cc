@@ -30,9 +30,9 @@ Status WindowSegment::ReadSeries(SeriesSet* set, std::vector<StoredSeries>* out)
     if (wanted->columns.empty()) continue;
     ASSIGN_OR_RETURN(const store::TablePtr table, tables_.reader().TableAt(place.table));
     for (size_t g = 0; g < table->groups.size(); ++g) {
-      std::vector<int64_t> columns, first, last, steps;
+      std::vector<int64_t> columns;
       RETURN_IF_ERROR(tables_.reader().ReadInts(*table, g, 2, &columns));
-      // Most groups have no selected series, so they are skipped before the other columns are read.
+      // Most groups have no selected series, so they are skipped before their rollups are read.
       std::vector<std::pair<size_t, uint32_t>> hits;
       for (size_t row = 0; row < columns.size(); ++row) {
         const auto at = std::lower_bound(wanted->columns.begin(), wanted->columns.end(),
@@ -42,16 +42,11 @@ Status WindowSegment::ReadSeries(SeriesSet* set, std::vector<StoredSeries>* out)
       }
       if (hits.empty()) continue;
       std::vector<std::string> blobs;
-      RETURN_IF_ERROR(tables_.reader().ReadInts(*table, g, 0, &first));
-      RETURN_IF_ERROR(tables_.reader().ReadInts(*table, g, 1, &last));
-      RETURN_IF_ERROR(tables_.reader().ReadInts(*table, g, 3, &steps));
       RETURN_IF_ERROR(tables_.reader().ReadTexts(*table, g, 4, &blobs));
       for (const auto& [row, series] : hits) {
-        StoredSeries s{series, first[row], last[row], steps[row] != 0, {}};
         BinaryReader in(blobs[row]);
-        s.finest = RestoreRows(in);
+        out->push_back({series, RestoreRows(in)});
         RETURN_IF_ERROR(in.Finish(path()));
-        out->push_back(std::move(s));
       }
     }
   }

@@ -38,10 +38,7 @@ struct SpanBounds {
 
 // Series in a sealed window without rows.
 struct StoredSeries {
-  uint32_t series = 0;  // index in the SeriesSet
-  int64_t first_ns = 0;
-  int64_t last_ns = 0;
-  bool has_steps = false;
+  uint32_t series = 0;            // index in the SeriesSet
   std::vector<RollupRow> finest;  // rollups of the finest tier
 };
 
