@@ -21,7 +21,8 @@ TABLE = [
     (r"xxhash\.h$", ["services/base"]),
     (r"re2/", ["services/model", "rules/templates"]),
     (r"google/protobuf/|.*\.pb\.h$", ["services/codec", "services/adapters", "services/collector",
-                                          "services/loadgen"]),  # connects to a collector like a client
+                                          "services/loadgen",  # connects to a collector like a client
+                                          "services/app/cli/history"]),  # writes Perfetto traces
     (r"(gtest|gmock)/", ["tests"]),  # and every *_test.cc, see below
     (r"benchmark/", ["tests/bench"]),
     (r"absl/", ["services", "rules", "tests"]),

@@ -3,44 +3,16 @@
 #include <algorithm>
 #include <utility>
 
+#include "pitwall/foreign/perfetto/v1/perfetto_trace.pb.h"
+
 namespace pitwall::history_client {
 namespace {
 
-// Field numbers from the definitions in perfetto/trace/*.proto.
-enum Trace : uint32_t { kPacket = 1 };
-enum Packet : uint32_t {
-  kTimestamp = 8,
-  kSequence = 10,
-  kTrackEvent = 11,
-  kInterned = 12,
-  kSequenceFlags = 13,
-  kTrackDescriptor = 60,
-};
-enum Event : uint32_t { kAnnotation = 4, kType = 9, kNameIid = 10, kTrack = 11, kName = 23 };
-enum Descriptor : uint32_t { kUuid = 1, kTitle = 2, kProcess = 3, kParent = 5 };
-constexpr uint32_t kEventNames = 2;       // field of InternedData
-constexpr uint32_t kProcessPid = 1;       // field of ProcessDescriptor
-constexpr uint32_t kProcessName = 6;      // field of ProcessDescriptor
-constexpr uint32_t kAnnotationName = 10;  // field of DebugAnnotation
-constexpr uint32_t kAnnotationInt = 4;
-constexpr uint64_t kSliceBegin = 1;
-constexpr uint64_t kSliceEnd = 2;
-constexpr uint64_t kStateCleared = 1;
-constexpr uint64_t kNeedsState = 2;
+namespace perfetto = foreign::perfetto::v1;
 
-void Varint(uint64_t value, std::string* out) {
-  for (; value >= 0x80; value >>= 7) out->push_back(static_cast<char>(value | 0x80));
-  out->push_back(static_cast<char>(value));
-}
-void Number(uint32_t field, uint64_t value, std::string* out) {
-  Varint(static_cast<uint64_t>(field) << 3, out);
-  Varint(value, out);
-}
-void Text(uint32_t field, std::string_view value, std::string* out) {
-  Varint(static_cast<uint64_t>(field) << 3 | 2, out);
-  Varint(value.size(), out);
-  out->append(value);
-}
+// Bits of TracePacket.sequence_flags.
+constexpr uint32_t kStateCleared = 1;
+constexpr uint32_t kNeedsState = 2;
 
 std::string_view KindName(Span::Kind kind) {
   switch (kind) {
@@ -54,40 +26,66 @@ std::string_view KindName(Span::Kind kind) {
   return "spans";
 }
 
-void Descriptor(uint64_t uuid, uint64_t parent, std::string_view title, bool process,
-                std::string* out) {
-  std::string descriptor;
-  Number(kUuid, uuid, &descriptor);
-  if (process) {
-    std::string of_process;
-    Number(kProcessPid, uuid, &of_process);
-    Text(kProcessName, title, &of_process);
-    Text(kProcess, of_process, &descriptor);
-  } else {
-    Text(kTitle, title, &descriptor);
-    Number(kParent, parent, &descriptor);
+// Encoder that appends one packet at a time and holds only that packet.
+class PacketWriter {
+ public:
+  explicit PacketWriter(std::string* out) : out_(out) {}
+
+  // Returns an empty packet to fill in. The next call invalidates it.
+  perfetto::TracePacket* Begin() {
+    one_.Clear();
+    perfetto::TracePacket* const packet = one_.add_packet();
+    packet->set_trusted_packet_sequence_id(1);
+    return packet;
   }
-  std::string packet;
-  Number(kSequence, 1, &packet);
-  Text(kTrackDescriptor, descriptor, &packet);
-  Text(kPacket, packet, out);
-}
+  // Appends the packet of the last Begin. A trace of several packets is their concatenation.
+  void End() { one_.AppendToString(out_); }
 
-void EventPacket(int64_t time_ns, const std::string& event, std::string* out) {
-  std::string packet;
-  Number(kTimestamp, static_cast<uint64_t>(time_ns), &packet);
-  Number(kSequence, 1, &packet);
-  Number(kSequenceFlags, kNeedsState, &packet);
-  Text(kTrackEvent, event, &packet);
-  Text(kPacket, packet, out);
-}
+  void Group(uint64_t uuid, std::string_view title) {
+    perfetto::TrackDescriptor* const group = Begin()->mutable_track_descriptor();
+    group->set_uuid(uuid);
+    group->mutable_process()->set_pid(static_cast<int32_t>(uuid));
+    group->mutable_process()->set_process_name(std::string(title));
+    End();
+  }
 
-void End(int64_t time_ns, uint64_t track, std::string* out) {
-  std::string event;
-  Number(kType, kSliceEnd, &event);
-  Number(kTrack, track, &event);
-  EventPacket(time_ns, event, out);
-}
+  void Track(uint64_t uuid, uint64_t group, std::string_view title) {
+    perfetto::TrackDescriptor* const track = Begin()->mutable_track_descriptor();
+    track->set_uuid(uuid);
+    track->set_name(std::string(title));
+    track->set_parent_uuid(group);
+    End();
+  }
+
+  void SliceBegin(int64_t time_ns, uint64_t track, uint64_t name_iid, int64_t step) {
+    perfetto::TrackEvent* const event = BeginEvent(time_ns, track);
+    event->set_type(perfetto::TrackEvent::TYPE_SLICE_BEGIN);
+    event->set_name_iid(name_iid);
+    if (step != kNoStep) {
+      perfetto::DebugAnnotation* const annotation = event->add_debug_annotations();
+      annotation->set_name("step");
+      annotation->set_int_value(step);
+    }
+    End();
+  }
+
+  void SliceEnd(int64_t time_ns, uint64_t track) {
+    BeginEvent(time_ns, track)->set_type(perfetto::TrackEvent::TYPE_SLICE_END);
+    End();
+  }
+
+ private:
+  perfetto::TrackEvent* BeginEvent(int64_t time_ns, uint64_t track) {
+    perfetto::TracePacket* const packet = Begin();
+    packet->set_timestamp(static_cast<uint64_t>(time_ns));
+    packet->set_sequence_flags(kNeedsState);
+    packet->mutable_track_event()->set_track_uuid(track);
+    return packet->mutable_track_event();
+  }
+
+  std::string* const out_;
+  perfetto::Trace one_;
+};
 
 }  // namespace
 
@@ -117,38 +115,21 @@ std::string PerfettoTrace::Bytes() const {
   std::sort(order.begin(), order.end(),
             [&](uint32_t a, uint32_t b) { return names_[a] < names_[b]; });
   std::vector<uint64_t> iids(names_.size());
-  std::string interned;
+  PacketWriter writer(&out);
+  perfetto::TracePacket* const first = writer.Begin();
+  first->set_sequence_flags(kStateCleared);
   for (size_t i = 0; i < order.size(); ++i) {
     iids[order[i]] = i + 1;
-    std::string entry;
-    Number(1, i + 1, &entry);
-    Text(2, names_[order[i]], &entry);
-    Text(kEventNames, entry, &interned);
+    perfetto::EventName* const name = first->mutable_interned_data()->add_event_names();
+    name->set_iid(i + 1);
+    name->set_name(names_[order[i]]);
   }
-  std::string first;
-  Number(kSequence, 1, &first);
-  Text(kInterned, interned, &first);
-  Number(kSequenceFlags, kStateCleared, &first);
-  Text(kPacket, first, &out);
-
-  const auto begin = [&](const Slice& slice, uint64_t track) {
-    std::string event;
-    if (slice.step != kNoStep) {
-      std::string annotation;
-      Text(kAnnotationName, "step", &annotation);
-      Number(kAnnotationInt, static_cast<uint64_t>(slice.step), &annotation);
-      Text(kAnnotation, annotation, &event);
-    }
-    Number(kType, kSliceBegin, &event);
-    Number(kNameIid, iids[slice.name], &event);
-    Number(kTrack, track, &event);
-    EventPacket(slice.start_ns, event, &out);
-  };
+  writer.End();
 
   uint64_t uuid = 0;
   for (const auto& [key, group] : groups_) {
     const uint64_t process = ++uuid;
-    Descriptor(process, 0, group.title, true, &out);
+    writer.Group(process, group.title);
     for (const auto& [kind, unsorted] : group.slices) {
       std::vector<Slice> slices = unsorted;
       // Spans that contain other spans come first.
@@ -176,15 +157,15 @@ std::string PerfettoTrace::Bytes() const {
       }
       for (const Lane& lane : lanes) {
         const uint64_t track = ++uuid;
-        Descriptor(track, process, KindName(kind), false, &out);
+        writer.Track(track, process, KindName(kind));
         std::vector<int64_t> open;
         for (const Slice& slice : lane.slices) {
           for (; !open.empty() && open.back() <= slice.start_ns; open.pop_back())
-            End(open.back(), track, &out);
-          begin(slice, track);
+            writer.SliceEnd(open.back(), track);
+          writer.SliceBegin(slice.start_ns, track, iids[slice.name], slice.step);
           open.push_back(slice.end_ns);
         }
-        for (; !open.empty(); open.pop_back()) End(open.back(), track, &out);
+        for (; !open.empty(); open.pop_back()) writer.SliceEnd(open.back(), track);
       }
     }
   }
