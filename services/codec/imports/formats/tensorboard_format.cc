@@ -12,24 +12,28 @@
 // Text, images, histograms, and graphs are ignored.
 //
 // A file is a sequence of records (TFRecord): the length as 8 bytes, a CRC-32C of them, the record,
-// and its CRC-32C. A record is a message Event of the public schema event.proto.
+// and its CRC-32C. A record is an Event of proto/pitwall/foreign/tensorboard/v1.
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <optional>
 
 #include "absl/container/flat_hash_set.h"
+#include "pitwall/foreign/tensorboard/v1/event.pb.h"
 #include "services/base/system/files.h"
 #include "services/base/text/stable_hash.h"
 #include "services/base/text/strings.h"
 #include "services/codec/imports/formats/formats.h"
-#include "services/codec/imports/proto_message.h"
 #include "services/codec/imports/series_index.h"
 #include "services/codec/lenient/skipped_records.h"
 #include "services/model/position.h"
 
 namespace pitwall::imports {
 namespace {
+
+using foreign::tensorboard::v1::Event;
+using foreign::tensorboard::v1::Summary;
+using foreign::tensorboard::v1::TensorProto;
 
 constexpr size_t kHeadBytes = 12;  // length and its checksum
 constexpr size_t kTailBytes = 4;   // checksum of the record
@@ -50,53 +54,33 @@ uint32_t MaskedCrc(std::string_view bytes) {
   return ((crc >> 15) | (crc << 17)) + 0xa282ead8u;
 }
 
-float FloatOf(uint64_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits)); }
-
-// Returns the value of a TensorProto that has one element of type float or double.
-std::optional<double> ScalarOf(std::string_view tensor) {
-  constexpr uint64_t kFloat = 1, kDouble = 2;  // of the enum DataType
-  uint64_t type = 0;
-  std::string_view content, floats, doubles;
-  std::optional<double> single;
-  ProtoMessage message(tensor);
-  for (ProtoField field; message.Next(&field);) {
-    if (field.number == 1 && !field.bytes) type = field.value;
-    if (field.number == 4 && field.bytes) content = field.text;
-    if (field.number == 5 && field.bytes) floats = field.text;
-    if (field.number == 6 && field.bytes) doubles = field.text;
-    // Writers without packed fields.
-    if (field.number == 5 && !field.bytes) single = FloatOf(field.value);
-    if (field.number == 6 && !field.bytes) single = std::bit_cast<double>(field.value);
-  }
-  if (!message.ok()) return std::nullopt;
-  if (type == kFloat) {
-    const std::string_view bytes = floats.empty() ? content : floats;
-    if (bytes.size() == sizeof(float)) return FloatOf(LittleEndian(bytes));
-    return bytes.empty() ? single : std::nullopt;
-  }
-  if (type == kDouble) {
-    const std::string_view bytes = doubles.empty() ? content : doubles;
-    if (bytes.size() == sizeof(double)) return std::bit_cast<double>(LittleEndian(bytes));
-    return bytes.empty() ? single : std::nullopt;
+// Returns the value of an array that has one element of type float or double.
+std::optional<double> ScalarOf(const TensorProto& tensor) {
+  constexpr int32_t kFloat = 1, kDouble = 2;  // of the enum DataType
+  const std::string_view content = tensor.tensor_content();
+  if (tensor.dtype() == kFloat) {
+    if (tensor.float_val_size() == 1) return tensor.float_val(0);
+    if (tensor.float_val_size() == 0 && content.size() == sizeof(float))
+      return std::bit_cast<float>(static_cast<uint32_t>(LittleEndian(content)));
+  } else if (tensor.dtype() == kDouble) {
+    if (tensor.double_val_size() == 1) return tensor.double_val(0);
+    if (tensor.double_val_size() == 0 && content.size() == sizeof(double))
+      return std::bit_cast<double>(LittleEndian(content));
   }
   return std::nullopt;
 }
 
-struct Scalar {
-  std::string_view tag;
-  std::optional<double> value;  // nullopt if the value is not a scalar
-};
-
-Scalar ReadScalar(std::string_view bytes) {
-  Scalar scalar;
-  ProtoMessage message(bytes);
-  for (ProtoField field; message.Next(&field);) {
-    if (field.number == 1 && field.bytes) scalar.tag = field.text;
-    if (field.number == 2 && !field.bytes) scalar.value = FloatOf(field.value);
-    if (field.number == 8 && field.bytes) scalar.value = ScalarOf(field.text);
+// Returns nullopt if the value is not a scalar.
+std::optional<double> ScalarOf(const Summary::Value& value) {
+  switch (value.value_case()) {
+    case Summary::Value::kSimpleValue:
+      return value.simple_value();
+    case Summary::Value::kTensor:
+      return ScalarOf(value.tensor());
+    case Summary::Value::VALUE_NOT_SET:
+      return std::nullopt;
   }
-  if (!message.ok()) scalar.value.reset();
-  return scalar;
+  return std::nullopt;
 }
 
 // Returns the words of a tag in lower case: "Eval/grad-norm" has eval, grad, and norm.
@@ -238,39 +222,31 @@ class TensorBoardImporter final : public Importer {
   }
 
   Status TakeEvent(std::string_view bytes) {
-    double wall_seconds = 0;
-    int64_t step = 0;
-    std::string_view summary;
-    ProtoMessage event(bytes);
-    for (ProtoField field; event.Next(&field);) {
-      if (field.number == 1 && !field.bytes) wall_seconds = std::bit_cast<double>(field.value);
-      if (field.number == 2 && !field.bytes) step = static_cast<int64_t>(field.value);
-      if (field.number == 5 && field.bytes) summary = field.text;
-    }
+    Event event;
+    const bool parsed = event.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
+    const double wall_seconds = event.wall_time();
     const double nanos = std::round(wall_seconds * 1e9);
-    if (!event.ok()) {
+    if (!parsed) {
       Skip("it is not an event");
     } else if (!(nanos > 0 && nanos < static_cast<double>(kMaxPosition))) {
       Skip(Cat("wall_time must be a Unix time in seconds (got ", FormatDouble(wall_seconds), ")"));
-    } else if (step < 0) {
-      Skip(Cat("step must not be negative (got ", step, ")"));
+    } else if (event.step() < 0) {
+      Skip(Cat("step must not be negative (got ", event.step(), ")"));
     } else {
       skipped_.Use();
-      return TakeSummary(summary, static_cast<int64_t>(nanos), step);
+      return TakeSummary(event.summary(), static_cast<int64_t>(nanos), event.step());
     }
     return OkStatus();
   }
 
-  Status TakeSummary(std::string_view summary, int64_t time_ns, int64_t step) {
-    ProtoMessage values(summary);
-    for (ProtoField field; values.Next(&field);) {
-      if (field.number != 1 || !field.bytes) continue;
-      const Scalar scalar = ReadScalar(field.text);
-      if (!scalar.value.has_value() || scalar.tag.empty()) continue;
-      ASSIGN_OR_RETURN(const SeriesName series, NameOf(scalar.tag));
+  Status TakeSummary(const Summary& summary, int64_t time_ns, int64_t step) {
+    for (const Summary::Value& value : summary.value()) {
+      const std::optional<double> scalar = ScalarOf(value);
+      if (!scalar.has_value() || value.tag().empty()) continue;
+      ASSIGN_OR_RETURN(const SeriesName series, NameOf(value.tag()));
       ASSIGN_OR_RETURN(const uint32_t number,
                        series_.Find(Labels({{kMetricName, series.name}}), series.mode));
-      RETURN_IF_ERROR(series_.sink()->Sample(number, time_ns, step, *scalar.value,
+      RETURN_IF_ERROR(series_.sink()->Sample(number, time_ns, step, *scalar,
                                              static_cast<uint32_t>(record_ + 1)));
     }
     return OkStatus();

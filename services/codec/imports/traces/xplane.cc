@@ -1,10 +1,13 @@
 #include "services/codec/imports/traces/xplane.h"
 
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "pitwall/foreign/xplane/v1/xplane.pb.h"
 #include "services/base/text/strings.h"
-#include "services/codec/imports/proto_message.h"
+#include "services/codec/imports/message_fields.h"
 #include "services/codec/imports/traces/trace_event.h"
 #include "services/model/position.h"
 
@@ -12,23 +15,30 @@ namespace pitwall::imports {
 
 namespace {
 
-using Field = ProtoField;
-using Message = ProtoMessage;
-
-struct Stat {
-  int64_t name = 0;  // ID in stat_metadata
-  uint64_t value = 0;
-  bool number = false;
-};
-
-using Names = absl::flat_hash_map<int64_t, std::string_view>;
+using foreign::xplane::v1::XEvent;
+using foreign::xplane::v1::XLine;
+using foreign::xplane::v1::XPlane;
+using foreign::xplane::v1::XSpace;
+using foreign::xplane::v1::XStat;
 
 struct Plane {
-  std::string_view name;
+  std::string name;
   std::vector<std::string_view> lines;
-  Names events, stats;
-  std::vector<Stat> own;
+  absl::flat_hash_map<int64_t, std::string> events;  // names by ID
+  std::vector<XStat> own;
+  std::optional<int64_t> start_time, step_number, hlo_op;  // IDs of stats
 };
+
+template <typename Message>
+bool Parse(std::string_view bytes, Message* message) {
+  return message->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
+}
+
+std::optional<int64_t> IntegerOf(const XStat& stat) {
+  if (stat.value_case() == XStat::kUint64Value) return static_cast<int64_t>(stat.uint64_value());
+  if (stat.value_case() == XStat::kInt64Value) return stat.int64_value();
+  return std::nullopt;
+}
 
 class Reader {
  public:
@@ -38,23 +48,20 @@ class Reader {
 
   Status Read() {
     std::vector<Plane> planes;
-    Message space(bytes_);
-    for (Field field; space.Next(&field);) {
-      if (field.number != 1 || !field.bytes) continue;
-      planes.emplace_back();
-      RETURN_IF_ERROR(ReadPlane(field.text, &planes.back()));
+    MessageFields space(bytes_);
+    while (space.Next()) {
+      if (space.number() == XSpace::kPlanesFieldNumber && space.value())
+        RETURN_IF_ERROR(ReadPlane(*space.value(), &planes.emplace_back()));
     }
     if (planes.empty()) {
-      RETURN_IF_ERROR(Check(space));
+      RETURN_IF_ERROR(Check(space, bytes_));
       return InvalidArgument(Cat(name_, ": not a profile because it has no planes"));
     }
-    cut_ = Check(space);
+    cut_ = Check(space, bytes_);
     RETURN_IF_ERROR(skipped_->SkipInvalid(cut_));
     for (const Plane& plane : planes) {
-      for (const Stat& stat : plane.own) {
-        const auto found = plane.stats.find(stat.name);
-        if (found != plane.stats.end() && found->second == "profile_start_time" && stat.number)
-          start_ns_ = static_cast<int64_t>(stat.value);
+      for (const XStat& stat : plane.own) {
+        if (stat.metadata_id() == plane.start_time) start_ns_ = IntegerOf(stat).value_or(start_ns_);
       }
     }
     if (start_ns_ < 0 || start_ns_ >= kMaxPosition)
@@ -66,70 +73,56 @@ class Reader {
   }
 
  private:
-  Status Check(const Message& message) const {
-    if (message.ok()) return OkStatus();
+  Status Malformed(std::string_view message, size_t at) const {
     return InvalidArgument(Cat(name_, ": invalid or truncated XSpace at byte ",
-                               message.at() - bytes_.data(), " of ", bytes_.size()));
+                               static_cast<size_t>(message.data() - bytes_.data()) + at, " of ",
+                               bytes_.size()));
   }
-
-  // Reads a map entry with an ID as the key and a named message as the value.
-  Status ReadName(std::string_view entry, uint32_t display_name, Names* names) const {
-    int64_t id = 0;
-    std::string_view name;
-    Message message(entry);
-    for (Field field; message.Next(&field);) {
-      if (field.number == 1 && !field.bytes) id = static_cast<int64_t>(field.value);
-      if (field.number != 2 || !field.bytes) continue;
-      Message value(field.text);
-      for (Field of; value.Next(&of);) {
-        if (of.number == 2 && of.bytes && name.empty()) name = of.text;
-        if (of.number == display_name && of.bytes && !of.text.empty()) name = of.text;
-      }
-      RETURN_IF_ERROR(Check(value));
-    }
-    RETURN_IF_ERROR(Check(message));
-    names->insert_or_assign(id, name);
-    return OkStatus();
-  }
-
-  Status ReadStat(std::string_view bytes, Stat* stat) const {
-    Message message(bytes);
-    for (Field field; message.Next(&field);) {
-      if (field.number == 1) stat->name = static_cast<int64_t>(field.value);
-      if (field.number != 3 && field.number != 4) continue;
-      stat->value = field.value;
-      stat->number = true;
-    }
-    return Check(message);
+  Status Check(const MessageFields& fields, std::string_view message) const {
+    return fields.ok() ? OkStatus() : Malformed(message, fields.at());
   }
 
   Status ReadPlane(std::string_view bytes, Plane* plane) const {
-    Message message(bytes);
-    for (Field field; message.Next(&field);) {
-      if (!field.bytes) continue;
-      if (field.number == 2) plane->name = field.text;
-      if (field.number == 3) plane->lines.push_back(field.text);
-      if (field.number == 4) RETURN_IF_ERROR(ReadName(field.text, 4, &plane->events));
-      if (field.number == 5) RETURN_IF_ERROR(ReadName(field.text, 2, &plane->stats));
-      if (field.number != 6) continue;
-      plane->own.emplace_back();
-      RETURN_IF_ERROR(ReadStat(field.text, &plane->own.back()));
+    XPlane part;
+    MessageFields fields(bytes);
+    while (fields.Next()) {
+      if (fields.number() == XPlane::kLinesFieldNumber && fields.value()) {
+        plane->lines.push_back(*fields.value());
+        continue;
+      }
+      // The metadata of one event may contain a whole program, so each is parsed on its own.
+      if (!Parse(fields.whole(), &part)) return Malformed(fields.whole(), 0);
+      if (!part.name().empty()) plane->name = part.name();
+      for (const auto& [id, event] : part.event_metadata()) {
+        plane->events.insert_or_assign(
+            id, event.display_name().empty() ? event.name() : event.display_name());
+      }
+      for (const auto& [id, stat] : part.stat_metadata()) {
+        if (stat.name() == "profile_start_time") plane->start_time = id;
+        if (stat.name() == "step_num") plane->step_number = id;
+        if (stat.name() == "hlo_op") plane->hlo_op = id;
+      }
+      plane->own.insert(plane->own.end(), part.stats().begin(), part.stats().end());
     }
-    return Check(message);
+    return Check(fields, bytes);
   }
 
   Status ReadLine(const Plane& plane, std::string_view bytes) const {
-    std::string_view name, display_name;
-    int64_t timestamp_ns = 0;
+    std::string others;
     std::vector<std::string_view> events;
-    Message message(bytes);
-    for (Field field; message.Next(&field);) {
-      if (field.number == 2) name = field.text;
-      if (field.number == 11) display_name = field.text;
-      if (field.number == 3) timestamp_ns = static_cast<int64_t>(field.value);
-      if (field.number == 4 && field.bytes) events.push_back(field.text);
+    MessageFields fields(bytes);
+    while (fields.Next()) {
+      if (fields.number() == XLine::kEventsFieldNumber && fields.value()) {
+        events.push_back(*fields.value());
+      } else {
+        others += fields.whole();
+      }
     }
-    RETURN_IF_ERROR(Check(message));
+    RETURN_IF_ERROR(Check(fields, bytes));
+    XLine line;
+    if (!Parse(others, &line)) return Malformed(bytes, 0);
+    const std::string& name = line.name();
+    const int64_t timestamp_ns = line.timestamp_ns();
     if (timestamp_ns < 0 || timestamp_ns >= kMaxPosition)
       return skipped_->SkipInvalid(
           InvalidArgument(Cat(name_, ": the start time of line ", Quote(name), " on plane ",
@@ -137,39 +130,31 @@ class Reader {
     if (!cut_.ok() && start_ns_ == 0 && timestamp_ns < kFirstUnixTimeNs) return cut_;
     const int64_t begin_ns =
         timestamp_ns >= kFirstUnixTimeNs ? timestamp_ns : start_ns_ + timestamp_ns;
-    for (const std::string_view event : events) {
+    const std::string& title = line.display_name().empty() ? name : line.display_name();
+    XEvent event;
+    for (const std::string_view one : events) {
       const Status read =
-          ReadEvent(plane, display_name.empty() ? name : display_name, begin_ns, event);
+          Parse(one, &event) ? TakeEvent(plane, title, begin_ns, event) : Malformed(one, 0);
       if (read.ok()) skipped_->Use();
       RETURN_IF_ERROR(skipped_->SkipInvalid(read));
     }
     return OkStatus();
   }
 
-  Status ReadEvent(const Plane& plane, std::string_view line, int64_t begin_ns,
-                   std::string_view bytes) const {
+  Status TakeEvent(const Plane& plane, std::string_view line, int64_t begin_ns,
+                   const XEvent& read) const {
+    if (read.has_num_occurrences()) return OkStatus();  // an aggregate of many events
     ProfileEvent event;
     event.plane = plane.name;
     event.line = line;
-    uint64_t offset_ps = 0, duration_ps = 0;
-    Message message(bytes);
-    for (Field field; message.Next(&field);) {
-      if (field.number == 1) {
-        const auto found = plane.events.find(static_cast<int64_t>(field.value));
-        if (found != plane.events.end()) event.name = found->second;
-      }
-      if (field.number == 2) offset_ps = field.value;
-      if (field.number == 3) duration_ps = field.value;
-      if (field.number == 5) return OkStatus();  // an aggregate of many events, without a time
-      if (field.number != 4 || !field.bytes) continue;
-      Stat stat;
-      RETURN_IF_ERROR(ReadStat(field.text, &stat));
-      const auto found = plane.stats.find(stat.name);
-      if (found == plane.stats.end()) continue;
-      if (found->second == "step_num" && stat.number) event.step = static_cast<int64_t>(stat.value);
-      if (found->second == "hlo_op") event.hlo = true;
+    if (const auto found = plane.events.find(read.metadata_id()); found != plane.events.end())
+      event.name = found->second;
+    for (const XStat& stat : read.stats()) {
+      if (stat.metadata_id() == plane.step_number && IntegerOf(stat)) event.step = IntegerOf(stat);
+      if (stat.metadata_id() == plane.hlo_op) event.hlo = true;
     }
-    RETURN_IF_ERROR(Check(message));
+    const auto offset_ps = static_cast<uint64_t>(read.offset_ps());
+    const auto duration_ps = static_cast<uint64_t>(read.duration_ps());
     const auto limit = static_cast<uint64_t>(kMaxPosition / 4);
     if (offset_ps / 1000 >= limit || duration_ps / 1000 >= limit ||
         begin_ns + static_cast<int64_t>(offset_ps / 1000 + duration_ps / 1000) >= kMaxPosition)
