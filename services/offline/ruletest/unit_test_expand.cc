@@ -7,6 +7,8 @@
 #include "services/base/text/did_you_mean.h"
 #include "services/base/text/strings.h"
 #include "services/base/yaml/builder.h"
+#include "services/base/yaml/values.h"
+#include "services/offline/ruletest/unit_test_alert_cases.h"
 #include "services/offline/ruletest/unit_test_series.h"
 #include "services/offline/ruletest/unit_test_variables.h"
 
@@ -16,24 +18,21 @@ namespace {
 
 using yaml::Builder;
 using yaml::Node;
-using yaml::Position;
 using yaml::Problem;
 
 // A named part of the file, which some test must use.
 struct Part {
-  Position position;
+  yaml::Position position;
   Node value;
   bool used = false;
 };
 using Parts = std::map<std::string, Part>;
 
-void SetKey(std::vector<Node::Entry>* entries, Node::Entry entry) {
-  for (Node::Entry& one : *entries) {
-    if (one.key != entry.key) continue;
-    one = std::move(entry);
-    return;
-  }
-  entries->push_back(std::move(entry));
+// Returns the alert in a test's name of the form "Alert: what it shows", or "".
+std::string AlertIn(const Node& name) {
+  const size_t end = name.scalar().find(": ");
+  if (end == std::string::npos || end > name.scalar().find(' ')) return "";
+  return name.scalar().substr(0, end);
 }
 
 class Expander {
@@ -52,6 +51,8 @@ class Expander {
     for (const Node::Entry& entry : root.entries()) {
       if (entry.key == "clock" || entry.key == "interval") {
         defaults_.push_back(entry);
+      } else if (entry.key == "alert_in_name") {
+        ReadAlertInName(entry.value);
       } else if (entry.key != "fixtures" && entry.key != "alert_labels") {
         out.push_back(entry);
       }
@@ -77,6 +78,12 @@ class Expander {
     return parts;
   }
 
+  void ReadAlertInName(const Node& node) {
+    const auto value = yaml::ToBool(node);
+    alert_in_name_ = value.ok() && *value;
+    if (!alert_in_name_) Add(node.position(), "alert_in_name must be true or absent");
+  }
+
   void ReportUnused(const Parts& parts, std::string_view what) {
     for (const auto& [name, part] : parts) {
       if (!part.used) Add(part.position, Cat(what, Quote(name), "; remove it"));
@@ -100,13 +107,15 @@ class Expander {
 
   Node Test(const Node& test) {
     if (!test.IsMap()) return variables_.Substitute(test);
+    const Node* name = test.Find("name");
+    alert_ = alert_in_name_ && name != nullptr ? AlertIn(variables_.Substitute(*name)) : "";
     std::vector<Node::Entry> out;
     std::vector<Node> statuses;
     for (const Node::Entry& entry : test.entries()) {
       Node value = entry.key == "input_series"       ? Series(entry.value)
                    : entry.key == "alert_rule_test"  ? Alerts(entry.value, &statuses)
-                   : entry.key == "status_test"      ? Cases(entry.value)
-                   : entry.key == "promql_expr_test" ? Cases(entry.value)
+                   : entry.key == "status_test"      ? Statuses(entry.value)
+                   : entry.key == "promql_expr_test" ? Expressions(entry.value)
                                                      : variables_.Substitute(entry.value);
       out.push_back({entry.key, entry.key_position, std::move(value)});
     }
@@ -185,7 +194,8 @@ class Expander {
     });
   }
 
-  Node Cases(const Node& list) {
+  // Expands a list of cases. `forms`: returns the cases of an entry without short forms.
+  Node Cases(const Node& list, auto forms) {
     return List(list, [&](const Node& item, std::vector<Node>* out) {
       std::vector<Node::Entry> entries;
       for (const Node::Entry& entry : item.entries()) {
@@ -194,8 +204,18 @@ class Expander {
                                ? Expected(entry.value)
                                : variables_.Substitute(entry.value)});
       }
-      Split(item.IsMap() ? Builder::Map(item, std::move(entries)) : item, out);
+      const Node substituted = item.IsMap() ? Builder::Map(item, std::move(entries)) : item;
+      for (const Node& one : forms(substituted)) Split(one, out);
     });
+  }
+
+  Node Expressions(const Node& list) {
+    return Cases(list, [](const Node& item) { return std::vector<Node>{item}; });
+  }
+
+  Node Statuses(const Node& list) {
+    return Cases(list,
+                 [&](const Node& item) { return std::vector<Node>{WithAlert(item, alert_)}; });
   }
 
   Node Expected(const Node& list) {
@@ -223,7 +243,8 @@ class Expander {
 
   // Moves statuses to `statuses`, and adds the labels of all alerts of a name.
   Node Alerts(const Node& list, std::vector<Node>* statuses) {
-    const Node cases = Cases(list);
+    const Node cases = Cases(
+        list, [&](const Node& item) { return AlertCasesOf(WithAlert(item, alert_), problems_); });
     std::vector<Node> out;
     for (const Node& one : cases.items()) {
       const Node* name = one.Find("alertname");
@@ -260,7 +281,7 @@ class Expander {
     return alerts.IsSequence() ? Builder::Sequence(alerts, std::move(out)) : alerts;
   }
 
-  void Add(Position position, std::string what) {
+  void Add(yaml::Position position, std::string what) {
     problems_->push_back({position, std::move(what)});
   }
 
@@ -269,6 +290,8 @@ class Expander {
   Parts fixtures_;
   Parts alert_labels_;
   std::vector<Node::Entry> defaults_;  // of each test
+  bool alert_in_name_ = false;
+  std::string alert_;  // in the current test's name, for cases without an alertname; or ""
 };
 
 }  // namespace

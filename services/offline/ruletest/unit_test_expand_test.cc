@@ -87,6 +87,26 @@ TEST(UnitTestExpandTest, RepeatsSeriesForEachRow) {
               HasSubstr("x{a=\\\"0..1\\\"}"));
 }
 
+TEST(UnitTestExpandTest, RepeatsGroupsOfValues) {
+  const auto values = [](std::string_view text) {
+    return Series(Cat("  - {series: x, values: '", text, "'}\n"));
+  };
+  EXPECT_THAT(values("1 (2 _x3)*2 4"), HasSubstr("values: \"1 2 _x3 2 _x3 4\""));
+  EXPECT_THAT(values("( 1 )*3 (2)*2"), HasSubstr("values: \"1 1 1 2 2\""));
+  EXPECT_THAT(Series("  - {series: x, for: {n: 2}, values: '($n 1)*$n'}\n"),
+              HasSubstr("values: \"2 1 2 1\""));
+  for (const std::string_view text : {"(1 2", "(1 2)", "(1 2)x3", "(1)*1", "(1)*10001", "()*2",
+                                      "((1)*2)*2", "(1)*2.5", "(1)*2(1)*2", "1(2)*2", "(1)*"}) {
+    EXPECT_THAT(values(text),
+                HasSubstr("t.yaml:3:25: a group of values must be (VALUES)*COUNT with "
+                          "a count from 2 to 10000 (got \"("))
+        << text;
+  }
+  EXPECT_THAT(values(Cat("(", std::string(1000, '1'), ")*2000")),
+              HasSubstr("t.yaml:3:25: the values are longer than 1048576 bytes without groups; "
+                        "lower the count (got 2000)"));
+}
+
 TEST(UnitTestExpandTest, InsertsFixtures) {
   const std::string_view fixtures = R"(fixtures:
   base:
@@ -182,6 +202,98 @@ TEST(UnitTestExpandTest, MovesStatusesAndAddsLabels) {
 )");
 }
 
+TEST(UnitTestExpandTest, SilentAtAddsCasesWithoutAlerts) {
+  EXPECT_EQ(Alerts(R"(
+  - {silent_at: [1m, 2m], alertname: [A, B]}
+  - {silent_at: 3m, eval_time: 4m, alertname: A, status: NoData, exp_alerts: [{}]}
+)",
+                   "alert_labels: {A: {severity: info}}\n"),
+            R"(tests:
+- alert_rule_test:
+  - eval_time: 1m
+    alertname: A
+  - eval_time: 1m
+    alertname: B
+  - eval_time: 2m
+    alertname: A
+  - eval_time: 2m
+    alertname: B
+  - eval_time: 3m
+    alertname: A
+  - eval_time: 4m
+    alertname: A
+    exp_alerts:
+    - exp_labels:
+        severity: info
+  status_test:
+  - eval_time: 4m
+    alertname: A
+    status: NoData
+)");
+}
+
+TEST(UnitTestExpandTest, CaseLabelsAreThoseOfItsOnlyAlert) {
+  const std::string_view labels = "alert_labels: {A: {severity: info}}\n";
+  EXPECT_EQ(Alerts(R"(
+  - {eval_time: 1m, alertname: A, exp_labels: {rank: "0"}, exp_annotations: {summary: s}}
+  - {eval_time: 2m, alertname: A, exp_labels: {}}
+)",
+                   labels),
+            Alerts(R"(
+  - {eval_time: 1m, alertname: A, exp_alerts: [{exp_labels: {rank: "0"}, exp_annotations: {summary: s}}]}
+  - {eval_time: 2m, alertname: A, exp_alerts: [{exp_labels: {}}]}
+)",
+                   labels));
+}
+
+TEST(UnitTestExpandTest, TestNameHasAlertOfCasesWithoutOne) {
+  EXPECT_EQ(Expand(R"(
+alert_in_name: true
+tests:
+- name: '$alert: fires'
+  for: {alert: [A]}
+  alert_rule_test: [{silent_at: 1m}, {eval_time: 2m, alertname: B}]
+  status_test: [{status: NoData}]
+  promql_expr_test: [{expr: x}]
+- name: fires A
+  alert_rule_test: [{eval_time: 1m}]
+)"),
+            R"(tests:
+- name: "A: fires"
+  alert_rule_test:
+  - eval_time: 1m
+    alertname: A
+  - eval_time: 2m
+    alertname: B
+  status_test:
+  - status: NoData
+    alertname: A
+  promql_expr_test:
+  - expr: x
+- name: "fires A"
+  alert_rule_test:
+  - eval_time: 1m
+)");
+  EXPECT_THAT(Expand("tests:\n- {name: 'A: x', alert_rule_test: [{eval_time: 1m}]}\n"),
+              Not(HasSubstr("alertname")));
+}
+
+TEST(UnitTestExpandTest, ErrorsOfAlertCasesHavePositionAndCause) {
+  EXPECT_THAT(Alerts("  - {silent_at: [], alertname: A}\n"),
+              HasSubstr("t.yaml:3:17: silent_at must be a time or a list of times, not an empty"));
+  EXPECT_THAT(Alerts("  - {silent_at: {a: b}, alertname: A}\n"),
+              HasSubstr("t.yaml:3:17: silent_at must be a time or a list of times, not a map"));
+  EXPECT_THAT(Alerts("  - {silent_at: [1m, 2m], eval_time: 2m, alertname: A}\n"),
+              HasSubstr("t.yaml:3:22: a time is in eval_time and silent_at (2m); remove one"));
+  EXPECT_THAT(Alerts("  - {silent_at: 1m, alertname: A, status: NoData}\n"),
+              HasSubstr("t.yaml:3:35: status does not apply to the times of silent_at; write it "
+                        "with an eval_time"));
+  EXPECT_THAT(Alerts("  - {eval_time: 1m, alertname: A, exp_labels: {}, exp_alerts: []}\n"),
+              HasSubstr("t.yaml:3:35: a case has exp_labels and exp_alerts; write it in an entry"));
+  EXPECT_THAT(Expand("alert_in_name: no\ntests: []\n"),
+              HasSubstr("t.yaml:1:16: alert_in_name must be true or absent"));
+}
+
 TEST(UnitTestExpandTest, RepeatsTests) {
   EXPECT_EQ(Expand(R"(
 tests:
@@ -270,6 +382,17 @@ TEST(UnitTestExpandTest, EachErrorHasPositionAndCause) {
   EXPECT_THAT(Alerts("  - {eval_time: 1m, alertname: A}\n", "alert_labels: {B: {a: b}, A: c}\n"),
               AllOf(HasSubstr("no test expects the alert \"B\"; remove it"),
                     HasSubstr("labels must be a map, not a string")));
+}
+
+TEST(UnitTestExpandTest, RangesHaveSteps) {
+  EXPECT_EQ(Alerts("  - {silent_at: '${t}s', alertname: A, for: {t: 10..35/10}}\n"),
+            Alerts("  - {silent_at: ['10s', '20s', '30s'], alertname: A}\n"));
+  EXPECT_THAT(Series("  - {series: '$r', for: {r: 0..9/0}, values: 1}\n"),
+              HasSubstr("t.yaml:3:29: the step of a range must be positive (0..9/0)"));
+  EXPECT_THAT(Series("  - {series: '$r', for: {r: 0..10000/10}, values: 1}\n"),
+              HasSubstr("range has more than 1000 values (0..10000/10)"));
+  EXPECT_THAT(Series("  - {series: 'x{a=\"$a\"}', for: {a: 1..2/x}, values: 1}\n"),
+              HasSubstr("x{a=\\\"1..2/x\\\"}"));
 }
 
 TEST(UnitTestExpandTest, BoundsRepetitions) {

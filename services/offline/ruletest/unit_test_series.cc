@@ -1,15 +1,33 @@
 #include "services/offline/ruletest/unit_test_series.h"
 
 #include "services/base/text/strings.h"
+#include "services/base/yaml/builder.h"
 #include "services/base/yaml/values.h"
 #include "services/offline/promqltest/golden_points.h"
+#include "services/offline/ruletest/unit_test_alert_cases.h"
+#include "services/offline/ruletest/unit_test_values.h"
 #include "services/offline/ruletest/unit_test_variables.h"
 
 namespace pitwall::offline {
 
 using yaml::Node;
 
-void InputSeriesList::Add(const Node& entry, bool made) {
+Node InputSeriesList::WithoutGroups(const Node& entry) {
+  const Node* values = entry.Find("values");
+  if (values == nullptr || values->scalar().find('(') == std::string::npos) return entry;
+  auto repeated = RepeatValueGroups(values->scalar());
+  if (!repeated.ok()) {
+    problems_->push_back({values->position(), std::string(ToStd(repeated.status().message()))});
+    return WithoutKeys(entry, {"values"});
+  }
+  std::vector<Node::Entry> entries = entry.entries();
+  SetKey(&entries, {"values", KeyPositionOf(entry, "values"),
+                    yaml::Builder::Scalar(*values, *std::move(repeated))});
+  return yaml::Builder::Map(entry, std::move(entries));
+}
+
+void InputSeriesList::Add(const Node& written, bool made) {
+  const Node entry = WithoutGroups(written);
   const Node* replace = entry.Find("replace");
   const Node* series = entry.Find("series");
   if (replace != nullptr) {

@@ -13,10 +13,11 @@ class InputSeriesList {
  public:
   explicit InputSeriesList(std::vector<yaml::Problem>* problems) : problems_(problems) {}
 
-  // Adds an entry. If it has `replace: true`, it takes the place of the series with its labels.
-  // `made`: the entry is of a fixture or has been repeated, so that it must not define a series
-  // again with other values. As in promtool, other entries may.
-  void Add(const yaml::Node& entry, bool made);
+  // Adds an entry, in which groups of values are written out. If it has `replace: true`, it takes
+  // the place of the series with its labels. `made`: the entry is of a fixture or has been
+  // repeated, so that it must not define a series again with other values. As in promtool, other
+  // entries may.
+  void Add(const yaml::Node& written, bool made);
 
   std::vector<yaml::Node> Take() { return std::move(entries_); }
 
@@ -25,6 +26,9 @@ class InputSeriesList {
     size_t index;
     bool made;
   };
+
+  // Returns a copy of an entry in which groups of values are written out.
+  yaml::Node WithoutGroups(const yaml::Node& entry);
 
   std::vector<yaml::Problem>* const problems_;
   std::vector<yaml::Node> entries_;

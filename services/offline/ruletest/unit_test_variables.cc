@@ -1,6 +1,7 @@
 #include "services/offline/ruletest/unit_test_variables.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "services/base/text/strings.h"
@@ -34,6 +35,26 @@ std::pair<std::string_view, size_t> NameAfterDollar(std::string_view text) {
   size_t length = 0;
   while (length < text.size() && IsNameByte(text[length])) ++length;
   return {text.substr(0, length), length};
+}
+
+struct Range {
+  int64_t first = 0;
+  int64_t last = 0;
+  int64_t step = 1;
+};
+
+// Returns the range in a text of the form `FIRST..LAST` or `FIRST..LAST/STEP`.
+std::optional<Range> RangeIn(std::string_view text) {
+  const size_t dots = text.find("..");
+  if (dots == std::string_view::npos) return std::nullopt;
+  const std::string_view end = text.substr(dots + 2);
+  const size_t slash = end.find('/');
+  const auto first = ParseInt(text.substr(0, dots));
+  const auto last = ParseInt(end.substr(0, slash));
+  const auto step =
+      slash == std::string_view::npos ? std::optional<int64_t>(1) : ParseInt(end.substr(slash + 1));
+  if (!first.has_value() || !last.has_value() || !step.has_value()) return std::nullopt;
+  return Range{*first, *last, *step};
 }
 
 // Returns the maps of variables in a `for`.
@@ -78,17 +99,18 @@ bool TestVariables::Count(const Node& node) {
 
 void TestVariables::AddRange(const Node& node, std::vector<std::string>* values) {
   const std::string& text = node.scalar();
-  const size_t dots = node.quoted() ? std::string::npos : text.find("..");
-  const auto first = dots == std::string::npos ? std::nullopt : ParseInt(text.substr(0, dots));
-  const auto last = dots == std::string::npos ? std::nullopt : ParseInt(text.substr(dots + 2));
-  if (!first.has_value() || !last.has_value()) {
+  const auto range = node.quoted() ? std::nullopt : RangeIn(text);
+  if (!range.has_value()) {
     values->push_back(Replace(node));
-  } else if (*first < 0 || *last < *first) {
+  } else if (range->first < 0 || range->last < range->first) {
     Add(node.position(), Cat("a range must be ascending (", text, "); write FIRST..LAST"));
-  } else if (static_cast<uint64_t>(*last - *first) >= kMaxRepetitions) {
+  } else if (range->step < 1) {
+    Add(node.position(),
+        Cat("the step of a range must be positive (", text, "); write FIRST..LAST/STEP"));
+  } else if (static_cast<uint64_t>((range->last - range->first) / range->step) >= kMaxRepetitions) {
     Add(node.position(), Cat("range has more than ", kMaxRepetitions, " values (", text, ")"));
   } else {
-    for (int64_t i = *first; i <= *last; ++i) values->push_back(Cat(i));
+    for (int64_t i = range->first; i <= range->last; i += range->step) values->push_back(Cat(i));
   }
 }
 
