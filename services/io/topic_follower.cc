@@ -37,7 +37,8 @@ Status TopicFollower::TryOpen() {
                         ": does not exist (partitions of the topic: ", partitions, ")"));
   }
   const Status same = from_ < 0 ? OkStatus() : CheckLogMark(log_, at_, from_, mark_);
-  if (!same.ok() && !absl::IsFailedPrecondition(same)) return same;
+  const bool replaced = absl::IsFailedPrecondition(same);
+  if (!same.ok() && (!replaced || options_.resume == FollowerOptions::Resume::kNever)) return same;
   if (reader_ == nullptr) {
     ASSIGN_OR_RETURN(std::unique_ptr<PartitionReader> reader,
                      log_->OpenReader(at_, same.ok() ? from_ : kFromStart));
@@ -89,6 +90,7 @@ StatusOr<int64_t> TopicFollower::CheckReplaced() {
 }
 
 Status TopicFollower::ResumeAfter(const Status& why) {
+  if (options_.resume == FollowerOptions::Resume::kNever) return why;
   int64_t to = kFromStart;
   if (options_.resume == FollowerOptions::Resume::kEnd) to = kFromEnd;
   const bool after_newest = options_.resume == FollowerOptions::Resume::kAfterNewest;

@@ -24,6 +24,7 @@ struct FollowerOptions {
     kStart,
     kEnd,
     kAfterNewest,  // at the first record that was appended after the newest record read
+    kNever,        // every call that would read returns log_truncated
   };
 
   int64_t from = kFromStart;  // first offset, kFromStart, or kFromEnd

@@ -188,6 +188,46 @@ TEST_F(TopicFollowerTest, ContinuesInAReplacedLogAfterTheNewestRecord) {
   EXPECT_THAT(Values(Poll(follower)), ElementsAre("new"));
 }
 
+TEST_F(TopicFollowerTest, NeverContinuesInAReplacedLog) {
+  for (const char* value : {"a", "b", "c"}) Append(value);
+  TopicFollower follower(&clock_, &log_, kAt, {.resume = Resume::kNever});
+  Poll(follower);
+  const LogFingerprint mark = follower.mark();
+  log_.Recreate("topic");
+  Append("new");
+  for (int i = 0; i < 2; ++i) {
+    const FollowedRecords read = Poll(follower, absl::StatusCode::kFailedPrecondition);
+    EXPECT_THAT(Values(read), IsEmpty());
+    EXPECT_TRUE(read.replaced.ok());
+  }
+  const auto take = [](FollowedRecords*) { return OkStatus(); };
+  EXPECT_EQ(follower.ReadToEnd(take).message(),
+            "log_truncated: topic/0: the log is at offset 1, before position 3 (topic deleted, "
+            "recreated, or truncated)");
+  EXPECT_EQ(follower.position(), 3);
+  EXPECT_EQ(follower.resets(), 0u);
+  for (const char* value : {"x", "y", "z"}) Append(value);
+  follower.Restart(3, mark);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_THAT(follower.ReadToEnd(take).message(), HasSubstr("the record at offset 2 differs"));
+    EXPECT_FALSE(follower.is_open());
+  }
+}
+
+// The reader moves to the end of the new log in Poll.
+TEST_F(TopicFollowerTest, NeverContinuesAfterTheReaderHasMovedBack) {
+  fakes::ReplacedLog replaced(&log_);
+  for (const char* value : {"a", "b", "c"}) Append(value);
+  TopicFollower follower(&clock_, &replaced, kAt, {.resume = Resume::kNever});
+  Poll(follower);
+  log_.Recreate("topic");
+  Append("new");
+  Poll(follower, absl::StatusCode::kUnavailable);
+  Append("next");
+  for (int i = 0; i < 2; ++i)
+    EXPECT_THAT(Values(Poll(follower, absl::StatusCode::kFailedPrecondition)), IsEmpty());
+}
+
 TEST_F(TopicFollowerTest, ChecksForAReplacedLogOnlyWhenDue) {
   for (const char* value : {"a", "b"}) Append(value);
   TopicFollower follower(&clock_, &log_, kAt, {.check_interval = Duration::Seconds(10)});
