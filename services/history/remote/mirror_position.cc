@@ -13,7 +13,8 @@ constexpr std::string_view kEnd = "end=";  // key in the stored position's metad
 
 }  // namespace
 
-StatusOr<bool> MirrorPosition::Restore(const CommittedOffset& committed, int64_t log_start) {
+StatusOr<MirrorPosition::Restored> MirrorPosition::Restore(const CommittedOffset& committed,
+                                                           int64_t log_start) {
   RestoreStart(log_start);
   restored_ = committed.offset;
   const LogFingerprint mark = ParseLogMark(committed.metadata);
@@ -21,7 +22,7 @@ StatusOr<bool> MirrorPosition::Restore(const CommittedOffset& committed, int64_t
   if (absl::IsFailedPrecondition(same)) {
     PITWALL_LOG(kWarning, "insights", "remote_write: ", ToStd(same.message()),
                 "; reading the log from its start");
-    return false;
+    return Restored::kReplaced;
   }
   RETURN_IF_ERROR(same);
   begin_ = std::max(log_start, committed.offset);
@@ -29,7 +30,7 @@ StatusOr<bool> MirrorPosition::Restore(const CommittedOffset& committed, int64_t
   for (const std::string_view field : Split(committed.metadata, ';')) {
     if (StartsWith(field, kEnd)) doubtful_end_ = ParseInt(field.substr(kEnd.size())).value_or(-1);
   }
-  return committed.offset < log_start;
+  return committed.offset < log_start ? Restored::kGap : Restored::kComplete;
 }
 
 void MirrorPosition::RestoreStart(int64_t log_start) {

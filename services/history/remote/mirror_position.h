@@ -19,9 +19,13 @@ class MirrorPosition {
   MirrorPosition(Log* log, std::string group, TopicPartition at)
       : log_(log), group_(std::move(group)), at_(std::move(at)) {}
 
+  enum class Restored {
+    kComplete,
+    kGap,       // records were deleted before they were sent
+    kReplaced,  // the log was replaced
+  };
   // Continues at `committed`, or at the start of the log, `log_start`, if the log was replaced.
-  // Returns true if records were deleted before they were sent.
-  StatusOr<bool> Restore(const CommittedOffset& committed, int64_t log_start);
+  StatusOr<Restored> Restore(const CommittedOffset& committed, int64_t log_start);
   // Starts at the beginning of the log, and forgets any previously restored position.
   void RestoreStart(int64_t log_start);
   // Skips the records below `offset` if the position is lower.

@@ -54,9 +54,9 @@ TEST_F(MirrorPositionTest, RequestInFlight_IsRepeatedAfterRestart) {
   ASSERT_TRUE(position_.BeginRequest(5).ok());
   EXPECT_EQ(Stored().offset, 0);
   MirrorPosition next(&log_, "group", at_);
-  const auto lost = next.Restore(Stored(), 0);
-  ASSERT_TRUE(lost.ok());
-  EXPECT_FALSE(*lost);
+  const auto restored = next.Restore(Stored(), 0);
+  ASSERT_TRUE(restored.ok());
+  EXPECT_EQ(*restored, MirrorPosition::Restored::kComplete);
   next.Begin();
   EXPECT_TRUE(next.repeating());
   EXPECT_FALSE(next.EndsRepetition(4));
@@ -69,10 +69,18 @@ TEST_F(MirrorPositionTest, RequestInFlight_IsRepeatedAfterRestart) {
 }
 
 TEST_F(MirrorPositionTest, DeletedRecordsAreReported) {
-  const auto lost = position_.Restore({.offset = 2, .metadata = ""}, 4);
-  ASSERT_TRUE(lost.ok());
-  EXPECT_TRUE(*lost);
+  const auto restored = position_.Restore({.offset = 2, .metadata = ""}, 4);
+  ASSERT_TRUE(restored.ok());
+  EXPECT_EQ(*restored, MirrorPosition::Restored::kGap);
   EXPECT_EQ(position_.begin(), 4);
+}
+
+TEST_F(MirrorPositionTest, ReplacedLogIsReadFromStart) {
+  const auto restored = position_.Restore({.offset = 12, .metadata = "end=15"}, 4);
+  ASSERT_TRUE(restored.ok());
+  EXPECT_EQ(*restored, MirrorPosition::Restored::kReplaced);
+  EXPECT_EQ(position_.begin(), 4);
+  EXPECT_FALSE(position_.repeating());
 }
 
 TEST_F(MirrorPositionTest, SkippedRequestIsNotRepeated) {

@@ -2,61 +2,55 @@
 #pragma once
 
 #include <atomic>
-#include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <memory>
 #include <utility>
 
-#include "services/base/mutex.h"
+#include "services/base/clock.h"
 #include "services/base/status.h"
 #include "services/base/time.h"
 #include "services/io/io.h"
+#include "services/io/topic_follower.h"
 
 namespace pitwall::history {
 
-// Queue in front of a partition's reader. Only one thread may use it, except for Interrupt.
+// Queue behind the follower of a partition. Only one thread may use it, except for Interrupt.
 class RecordQueue {
  public:
-  // While `stop` is true, no call waits for records. `stop` must outlive this object.
-  RecordQueue(TopicPartition at, const std::atomic<bool>* stop)
-      : at_(std::move(at)), stop_(*stop) {}
+  // While `stop` is true, no call waits for records. `stop` must outlive this object. The clock and
+  // log are borrowed.
+  RecordQueue(Clock* clock, Log* log, TopicPartition at, const std::atomic<bool>* stop);
 
-  // Opens the reader.
-  Status Open(Log* log);
-  void Close() { reader_ = nullptr; }
-  bool open() const { return reader_ != nullptr; }
+  // Starts reading at `from`. The queue must be empty.
+  Status Open(int64_t from);
+  bool open() const { return follower_.is_open(); }
   // Interrupts a waiting Read. May be called from any thread.
-  void Interrupt();
+  void Interrupt() { follower_.Interrupt(); }
 
-  // Returns the first offset of the log.
-  StatusOr<int64_t> StartOffset() { return reader_->StartOffset(); }
-  // Returns the offset after the last record of the log.
-  StatusOr<int64_t> EndOffset() { return reader_->EndOffset(); }
-  // Returns the offset of the first record that was appended at or after `time_ns`. Afterward, the
-  // caller must call Seek.
-  StatusOr<int64_t> OffsetAt(int64_t time_ns);
-  Status Seek(int64_t offset) { return reader_->Seek(offset); }
   // Adds records to the queue. Returns DataLoss if the log has lost records that precede the added
-  // records.
-  Status Read(size_t max_records, size_t max_bytes, Duration timeout);
+  // records. Returns log_truncated if the log was replaced. The caller must then call Open before
+  // the next call.
+  Status Read(Duration timeout);
+  // Returns true if the log was replaced after the last call to Open.
+  bool replaced() const { return replaced_; }
+
+  // The following functions require open(), and that the log was not replaced.
+  // Returns the offset after the last record of the log.
+  StatusOr<int64_t> EndOffset() { return follower_.EndOffset(); }
+  // Returns the offset of the first record that Pop has not returned yet.
+  int64_t next_offset() const {
+    return records_.empty() ? follower_.position() : records_.front().offset;
+  }
 
   bool empty() const { return records_.empty(); }
   const Record& front() const { return records_.front(); }
   Record Pop();
-  // Returns the offset of the first record that Pop has not returned yet.
-  int64_t next_offset() const {
-    return records_.empty() ? reader_->position() : records_.front().offset;
-  }
 
  private:
-  const TopicPartition at_;
   const std::atomic<bool>& stop_;
-  std::unique_ptr<PartitionReader> reader_;
+  TopicFollower follower_;
+  bool replaced_ = false;
   std::deque<Record> records_;
-
-  Mutex mutex_;
-  PartitionReader* polled_ ABSL_GUARDED_BY(mutex_) = nullptr;
 };
 
 }  // namespace pitwall::history

@@ -18,7 +18,7 @@ struct RemoteCounters {
   self_metrics::SharedCounter samples, bytes, requests, retries;
   // Counts of unsent samples by reason.
   self_metrics::SharedCounter refused, repeated, behind, no_schema, ahead, merged;
-  self_metrics::SharedCounter duplicates, input_losses, undecodable;
+  self_metrics::SharedCounter duplicates, input_losses, log_resets, undecodable;
   self_metrics::SharedCounter behind_records;  // records that were skipped at startup
 };
 

@@ -55,6 +55,11 @@ void RemoteWrite::RegisterMetrics(self_metrics::Exposition* exposition) {
   counter("pitwall_insights_remote_write_input_losses_total",
           "Gaps: parts of the log that were deleted before they were sent.",
           &counters_.input_losses);
+  counter(
+      "pitwall_insights_remote_write_log_resets_total",
+      "Number of times the log of a telemetry partition was replaced and reading resumed at its "
+      "start.",
+      &counters_.log_resets);
   counter("pitwall_insights_remote_write_skipped_records_total",
           "Records older than max_behind that were skipped at startup.", &counters_.behind_records);
   registrations_.push_back(exposition->Add(

@@ -13,6 +13,7 @@
 #include "services/history/windows/testing/batches.h"
 #include "services/io/topics.h"
 #include "tests/fakes/memory_log.h"
+#include "tests/fakes/replaced_log.h"
 
 namespace pitwall::history {
 namespace {
@@ -46,6 +47,9 @@ class RemoteWriteTest : public ::testing::Test {
   void AppendBatch(const OwnedBatch& batch) {
     std::string bytes;
     codec::EncodeBatch(batch.batch, &bytes);
+    AppendBytes(std::move(bytes));
+  }
+  void AppendBytes(std::string bytes) {
     ASSERT_TRUE(appender_
                     ->Append({{.topic = std::string(kTelemetryTopic),
                                .partition = 0,
@@ -53,8 +57,9 @@ class RemoteWriteTest : public ::testing::Test {
                                .value = std::move(bytes)}})
                     .ok());
   }
-  void Start() {
-    remote_ = std::make_unique<RemoteWrite>(&clock_, &log_, &receiver_, options_);
+  void Start() { Start(&log_); }
+  void Start(Log* log) {
+    remote_ = std::make_unique<RemoteWrite>(&clock_, log, &receiver_, options_);
     remote_->Start({0});
   }
   void Stop() {
@@ -71,6 +76,10 @@ class RemoteWriteTest : public ::testing::Test {
     const auto series = receiver_.series();
     const auto at = series.find(std::string(kSeriesName));
     return at == series.end() ? 0 : at->second.size();
+  }
+  int64_t StoredOffset() {
+    const auto committed = log_.Committed(options_.group, {std::string(kTelemetryTopic), 0});
+    return committed.ok() && *committed ? (*committed)->offset : -1;
   }
   // Expects each appended sample exactly once, in order, and with identical bits.
   void ExpectAll(uint64_t count) {
@@ -228,6 +237,84 @@ TEST_F(RemoteWriteTest, StopDoesNotWaitForReceiver) {
   Start();
   Await([&] { return Received() == 20; });
   ExpectAll(20);
+}
+
+TEST_F(RemoteWriteTest, LogRecreatedWhileRunning_SendsNewSamples) {
+  Append(20);
+  Start();
+  Await([&] { return Received() == 20 && remote_->idle(); });
+  log_.Recreate(kTelemetryTopic);
+  Append(5);
+  Await([&] { return Received() == 25; });
+  ExpectAll(25);
+  EXPECT_EQ(remote_->counters().log_resets.value(), 1U);
+  EXPECT_EQ(remote_->counters().refused.value(), 0U);
+  EXPECT_EQ(remote_->counters().input_losses.value(), 0U);
+  Stop();
+  EXPECT_EQ(StoredOffset(), 5);
+  Append(2);
+  Start();
+  Await([&] { return Received() == 27; });
+  ExpectAll(27);
+  EXPECT_EQ(remote_->counters().log_resets.value(), 0U);
+}
+
+// A Kafka reader moves to the end of the new log by itself.
+TEST_F(RemoteWriteTest, ReaderMovesBackInRecreatedLog_SendsNewSamples) {
+  fakes::ReplacedLog replaced(&log_);
+  Append(20);
+  Start(&replaced);
+  Await([&] { return Received() == 20 && remote_->idle(); });
+  log_.Recreate(kTelemetryTopic);
+  Append(5);
+  Await([&] { return Received() == 25; });
+  ExpectAll(25);
+  EXPECT_EQ(remote_->counters().log_resets.value(), 1U);
+  Stop();  // before `replaced` is destroyed
+}
+
+TEST_F(RemoteWriteTest, LogRecreatedWhileStopped_SendsNewSamples) {
+  Append(20);
+  Start();
+  Await([&] { return Received() == 20 && remote_->idle(); });
+  Stop();
+  log_.Recreate(kTelemetryTopic);
+  Append(5);
+  Start();
+  Await([&] { return Received() == 25; });
+  ExpectAll(25);
+  EXPECT_EQ(remote_->counters().log_resets.value(), 1U);
+}
+
+TEST_F(RemoteWriteTest, RecordsOfBothLogsAreSentOnce) {
+  Append(20);
+  Start();
+  Await([&] { return Received() == 20 && remote_->idle(); });
+  std::vector<Record> copied = log_.Records(kTelemetryTopic);
+  copied.resize(3);
+  log_.Recreate(kTelemetryTopic);
+  for (const Record& record : copied) AppendBytes(record.value);
+  Append(2);
+  Await([&] { return Received() == 22 && remote_->counters().duplicates.value() == 3; });
+  ExpectAll(22);
+}
+
+TEST_F(RemoteWriteTest, PendingSamplesOfFormerLogAreSent) {
+  options_.linger_ns = 3600 * kNanosPerSecond;
+  Append(3);
+  Start();
+  self_metrics::Exposition exposition;
+  remote_->RegisterMetrics(&exposition);
+  Await([&] {
+    return exposition.Render().find("pitwall_insights_remote_write_lag_records 0\n") !=
+           std::string::npos;
+  });
+  EXPECT_EQ(Received(), 0U);
+  log_.Recreate(kTelemetryTopic);
+  Await([&] { return Received() == 3; });
+  ExpectAll(3);
+  Stop();
+  EXPECT_EQ(StoredOffset(), 0);
 }
 
 TEST_F(RemoteWriteTest, LostLogRecordsAreCountedAsGap) {

@@ -1,6 +1,7 @@
 #include "services/history/remote/remote_write_worker.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "services/base/log.h"
 #include "services/base/text/strings.h"
@@ -8,8 +9,6 @@
 namespace pitwall::history {
 namespace {
 
-constexpr size_t kPollRecords = 200;
-constexpr size_t kPollBytes = size_t{1} << 20;
 constexpr Duration kPoll = Duration::Millis(100);
 constexpr int64_t kRetryNs = kNanosPerSecond;
 // Maximum number of pending samples. Gathering pauses at the limit.
@@ -29,7 +28,7 @@ RemoteWriteWorker::RemoteWriteWorker(Clock* clock, Log* log, HttpTransport* tran
       mirror_(options->filter),
       sender_(transport, &options->receiver, counters, Cat("partition ", partition)),
       age_(clock, options->max_behind_ns),
-      queue_(at_, worker_.stop_flag()),
+      queue_(clock, log, at_, worker_.stop_flag()),
       position_(log, options->group, at_) {
   worker_.OnStop([this] { queue_.Interrupt(); });
 }
@@ -65,28 +64,38 @@ void RemoteWriteWorker::Loop() {
 Status RemoteWriteWorker::Open() {
   ASSIGN_OR_RETURN(const std::optional<CommittedOffset> committed,
                    log_->Committed(options_.group, at_));
-  RETURN_IF_ERROR(queue_.Open(log_));
-  Status opened = FindStart(committed);
-  if (!opened.ok()) queue_.Close();
-  return opened;
-}
-
-Status RemoteWriteWorker::FindStart(const std::optional<CommittedOffset>& committed) {
-  ASSIGN_OR_RETURN(const int64_t start, queue_.StartOffset());
+  ASSIGN_OR_RETURN(OffsetSearch search, OffsetSearch::Open(log_, at_, worker_.stop_flag()));
+  ASSIGN_OR_RETURN(const int64_t start, search.StartOffset());
   position_.RestoreStart(start);
   if (committed.has_value()) {
-    ASSIGN_OR_RETURN(const bool lost, position_.Restore(*committed, start));
+    ASSIGN_OR_RETURN(const MirrorPosition::Restored restored, position_.Restore(*committed, start));
     sender_.set_repeating(position_.repeating());
-    if (lost) counters_.input_losses.Add();
+    if (restored == MirrorPosition::Restored::kGap) counters_.input_losses.Add();
+    if (restored == MirrorPosition::Restored::kReplaced) counters_.log_resets.Add();
   }
+  return StartReading(&search, committed.has_value());
+}
+
+Status RemoteWriteWorker::StartOver() {
+  // The samples are not in the new log, so no position covers them.
+  ASSIGN_OR_RETURN(const bool sent, SendPending());
+  if (!sent) return OkStatus();
+  gathered_ns_ = 0;
+  ASSIGN_OR_RETURN(OffsetSearch search, OffsetSearch::Open(log_, at_, worker_.stop_flag()));
+  ASSIGN_OR_RETURN(const int64_t start, search.StartOffset());
+  position_.RestoreStart(start);
+  return StartReading(&search, /*count_skipped=*/true);
+}
+
+Status RemoteWriteWorker::StartReading(OffsetSearch* search, bool count_skipped) {
   // Warm-up starts warm_up_ns before this append time.
   int64_t warm_up_before = position_.newest_ns();
   // Older records would be dropped one by one, so they are skipped together.
   const int64_t oldest = age_.OldestNs();
   if (warm_up_before < oldest) {
-    ASSIGN_OR_RETURN(const int64_t first, queue_.OffsetAt(oldest));
+    ASSIGN_OR_RETURN(const int64_t first, search->OffsetAt(oldest));
     const int64_t begin = position_.begin();
-    if (committed.has_value() && first > begin) {
+    if (count_skipped && first > begin) {
       PITWALL_LOG(kWarning, "insights", "remote_write: ", at_.topic, "/", at_.partition,
                   ": records ", begin, " to ", first,
                   " are older than insights.remote_write.max_behind; skipping them");
@@ -95,13 +104,19 @@ Status RemoteWriteWorker::FindStart(const std::optional<CommittedOffset>& commit
     position_.SkipTo(first);
     warm_up_before = oldest;
   }
-  ASSIGN_OR_RETURN(const int64_t from, queue_.OffsetAt(warm_up_before - options_.warm_up_ns));
+  ASSIGN_OR_RETURN(const int64_t from, search->OffsetAt(warm_up_before - options_.warm_up_ns));
+  RETURN_IF_ERROR(queue_.Open(std::min(from, position_.begin())));
   position_.Begin();
-  return queue_.Seek(std::min(from, position_.begin()));
+  return OkStatus();
 }
 
 Status RemoteWriteWorker::Read(Duration timeout) {
-  const Status polled = queue_.Read(kPollRecords, kPollBytes, timeout);
+  const Status polled = queue_.Read(timeout);
+  if (queue_.replaced()) {
+    counters_.log_resets.Add();
+    PITWALL_LOG(kWarning, "insights", "remote_write: ", ToStd(polled.message()));
+    return OkStatus();
+  }
   if (!absl::IsDataLoss(polled)) return polled;
   counters_.input_losses.Add();
   PITWALL_LOG(kWarning, "insights", "remote_write: ", ToStd(polled.message()),
@@ -140,33 +155,39 @@ void RemoteWriteWorker::CountDropped() {
 }
 
 Status RemoteWriteWorker::Flush() {
-  const std::vector<MirroredSample>& samples = mirror_.Pending();
-  if (!samples.empty()) RETURN_IF_ERROR(position_.BeginRequest(queue_.next_offset()));
+  if (mirror_.pending() > 0) RETURN_IF_ERROR(position_.BeginRequest(queue_.next_offset()));
+  ASSIGN_OR_RETURN(const bool sent, SendPending());
+  // If nothing was sent, the position is unchanged, so the records are reread.
+  if (sent) position_.EndRequest(queue_.next_offset());
+  return OkStatus();
+}
+
+StatusOr<bool> RemoteWriteWorker::SendPending() {
   const auto expired = [this, newest_ns = position_.newest_ns()] {
     return age_.Expired(newest_ns);
   };
-  const std::span<const MirroredSample> all = samples;
+  const std::span<const MirroredSample> all = mirror_.Pending();
   const size_t fresh = mirror_.Fresh();
   Status sent = sender_.Send(all.first(fresh), expired, &worker_);
   if (sent.ok()) sent = sender_.Send(all.subspan(fresh), expired, &worker_);
-  if (absl::IsCancelled(sent))
-    return OkStatus();  // the position is unchanged, so the records are reread
+  if (absl::IsCancelled(sent)) return false;
   if (absl::IsDeadlineExceeded(sent)) {
-    counters_.behind.Add(samples.size());
+    counters_.behind.Add(all.size());
   } else {
     RETURN_IF_ERROR(sent);
   }
   CountDropped();
   mirror_.Forget();
   sender_.set_repeating(false);
-  position_.EndRequest(queue_.next_offset());
   oldest_ns_ = 0;
-  return OkStatus();
+  return true;
 }
 
 Status RemoteWriteWorker::Step() {
+  if (queue_.replaced()) return StartOver();
   if (!queue_.open()) RETURN_IF_ERROR(Open());
   if (queue_.empty()) RETURN_IF_ERROR(Read(kPoll));
+  if (queue_.replaced()) return OkStatus();
   bool full = Gather();
   ASSIGN_OR_RETURN(const int64_t end, queue_.EndOffset());
   const int64_t next = queue_.next_offset();

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <atomic>
-#include <optional>
 #include <string>
 
 #include "services/base/clock.h"
@@ -11,6 +10,7 @@
 #include "services/base/time.h"
 #include "services/codec/telemetry_codec.h"
 #include "services/history/remote/mirror_position.h"
+#include "services/history/remote/offset_search.h"
 #include "services/history/remote/record_queue.h"
 #include "services/history/remote/remote_sender.h"
 #include "services/history/remote/remote_write_encoder.h"
@@ -48,15 +48,22 @@ class RemoteWriteWorker {
  private:
   void Loop();
   Status Step();
+  // Restores the position and starts reading.
   Status Open();
-  // Restores the position and finds the offset where reading starts.
-  Status FindStart(const std::optional<CommittedOffset>& committed);
+  // Sends the pending samples of the former log, and then starts reading the new log.
+  Status StartOver();
+  // Starts reading at the position, or earlier to warm up. Skips records that are too old to be
+  // sent, and counts them if `count_skipped` is true.
+  Status StartReading(OffsetSearch* search, bool count_skipped);
   Status Read(Duration timeout);
   // Encodes the records that were read. Returns true if a request is due because of its size, or
   // because it repeats the samples that were in flight at the last stop.
   bool Gather();
   void Take(const Record& record);
+  // Sends the pending samples and saves the position after them.
   Status Flush();
+  // Returns false if the worker is stopping. The samples are then still pending.
+  StatusOr<bool> SendPending();
   void CountDropped();
 
   Clock* const clock_;
