@@ -96,6 +96,19 @@ TEST_F(IngestRecoveryTest, LogRecreatedWhileRunning_ReadsNewLogAndKeepsData) {
   EXPECT_EQ(*Samples(), 4U);
 }
 
+TEST_F(IngestRecoveryTest, JobDeletedInFormerLog_IsReadFromNewLog) {
+  Open();
+  SendWindows(0, 3);
+  Changed(JobChange::kEnded, kBegin + 3 * kWindow, 1, EndDetail::kCompleted);
+  Await();
+  const Status deleted = keep_->DeleteJob("job-1");
+  ASSERT_TRUE(deleted.ok()) << deleted;
+  log_.Recreate(kTelemetryTopic);
+  SendWindows(3, 4);
+  Await();
+  EXPECT_EQ(*Samples(), 1U);
+}
+
 TEST_F(IngestRecoveryTest, DeletedCatalog_AdoptsEverySegment) {
   Keep3Windows();
   RemoveCatalogue();

@@ -146,21 +146,24 @@ StatusOr<KeptRecord> DecodeRecord(const store::DatabaseRow& row) {
   return KeptRecord{static_cast<EventTopic>(row.body[0]), NumberOf(row.key), row.body.substr(1)};
 }
 
-std::string EncodeTombstone(const Tombstone& tombstone) {
+std::string EncodeTombstone(const Tombstone& t) {
   BinaryWriter out;
-  for (const int64_t offset : tombstone) out.I64(offset);
+  for (const Tombstone::ReadRecords& read : t.inputs) out.I64(read.end);
+  for (const Tombstone::ReadRecords& read : t.inputs) out.I64(read.newest_append_ns);
   return out.Take();
 }
 
+// Earlier versions do not store notifications, or do not store append times.
 StatusOr<Tombstone> DecodeTombstone(std::string_view body) {
   BinaryReader in(body);
-  Tombstone out = {};
-  for (int64_t& offset : out) {
-    const bool last = &offset == &out.back();
-    if (!last || !in.AtEnd()) offset = in.I64();  // earlier versions do not store the last offset
+  Tombstone t;
+  for (size_t i = 0; i < t.inputs.size() && !(i == 4 && in.AtEnd()); ++i)
+    t.inputs[i].end = in.I64();
+  if (!in.AtEnd()) {
+    for (Tombstone::ReadRecords& read : t.inputs) read.newest_append_ns = in.I64();
   }
   RETURN_IF_ERROR(in.Finish("catalog tombstone"));
-  return out;
+  return t;
 }
 
 }  // namespace pitwall::history

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -12,6 +13,7 @@
 #include "services/history/segments/segment_meta.h"
 #include "services/history/windows/sequence_ranges.h"
 #include "services/history/windows/span_list.h"
+#include "services/io/io.h"
 #include "services/io/log_fingerprint.h"
 #include "services/model/job.h"
 #include "services/model/telemetry.h"
@@ -94,9 +96,24 @@ struct KeptRecord {
 std::string EncodeRecord(const KeptRecord& record);
 StatusOr<KeptRecord> DecodeRecord(const store::DatabaseRow& row);
 
-// Marker for a deleted job: offsets of telemetry, issues, actions, captures, and notifications.
-// Records below these offsets are not ingested again.
-using Tombstone = std::array<int64_t, 5>;
+// Marker for a deleted job. The records that had been read before the deletion are not ingested
+// again.
+struct Tombstone {
+  // Records of one input that had been read.
+  struct ReadRecords {
+    int64_t end = 0;                       // offset after the last record
+    int64_t newest_append_ns = INT64_MAX;  // append time of the newest record; maximum if unknown
+  };
+  // Inputs in the order telemetry, issues, actions, captures, and notifications.
+  std::array<ReadRecords, 5> inputs;
+
+  // Returns true if the record had been read. A record below `end` that was appended later belongs
+  // to a log that has replaced the former one.
+  bool Covers(size_t input, const Record& record) const {
+    return record.offset < inputs[input].end &&
+           record.append_time.ns() <= inputs[input].newest_append_ns;
+  }
+};
 std::string EncodeTombstone(const Tombstone& tombstone);
 StatusOr<Tombstone> DecodeTombstone(std::string_view body);
 

@@ -10,9 +10,32 @@
 #include <vector>
 
 #include "services/adapters/files/file.h"
+#include "services/base/binary.h"
 
 namespace pitwall::history {
 namespace {
+
+TEST(TombstoneTest, CoversOnlyRecordsOfTheFormerLog) {
+  Tombstone written;
+  written.inputs[4] = {.end = 10, .newest_append_ns = 70};
+  const StatusOr<Tombstone> tombstone = DecodeTombstone(EncodeTombstone(written));
+  ASSERT_TRUE(tombstone.ok()) << tombstone.status();
+  EXPECT_TRUE(tombstone->Covers(4, {.offset = 9, .append_time = AppendTime::FromNs(70)}));
+  EXPECT_FALSE(tombstone->Covers(4, {.offset = 10, .append_time = AppendTime::FromNs(70)}));
+  EXPECT_FALSE(tombstone->Covers(4, {.offset = 0, .append_time = AppendTime::FromNs(71)}));
+}
+
+TEST(TombstoneTest, EarlierVersionsHaveNoAppendTimes) {
+  for (const int64_t inputs : {4, 5}) {
+    BinaryWriter body;
+    for (int64_t input = 0; input < inputs; ++input) body.I64(10);
+    const StatusOr<Tombstone> tombstone = DecodeTombstone(body.Take());
+    ASSERT_TRUE(tombstone.ok()) << tombstone.status();
+    const Record record{.offset = 9, .append_time = AppendTime::FromNs(INT64_MAX)};
+    EXPECT_TRUE(tombstone->Covers(0, record));
+    EXPECT_EQ(tombstone->Covers(4, record), inputs == 5);
+  }
+}
 
 // Partitions and retention call Settle concurrently. No file may be removed twice.
 TEST(HistoryStoreTest, ConcurrentSettle_RemovesEachFileOnce) {

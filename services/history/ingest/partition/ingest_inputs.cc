@@ -87,16 +87,20 @@ Status IngestInputs::Poll(size_t input, Duration timeout, std::vector<Record>* r
   return records->empty() ? polled : OkStatus();  // a lasting error recurs
 }
 
-bool IngestInputs::Buried(std::string_view job, size_t input, int64_t offset) const {
+bool IngestInputs::Buried(std::string_view job, size_t input, const Record& record) const {
   if (tombstones_.empty()) return false;
   const auto at = tombstones_.find(StableHashHex(job));
-  return at != tombstones_.end() && offset < at->second[input];
+  return at != tombstones_.end() && at->second.Covers(input, record);
 }
 
 Tombstone IngestInputs::TombstoneNow() const {
-  Tombstone tombstone = {};
+  Tombstone tombstone;
   for (size_t i = 0; i < inputs_.size(); ++i) {
-    if (open(i)) tombstone[i] = inputs_[i].follower->position();
+    if (!open(i)) continue;
+    const TopicFollower& follower = *inputs_[i].follower;
+    tombstone.inputs[i].end = follower.position();
+    if (const AppendTime newest = follower.mark().append_time; newest != AppendTime())
+      tombstone.inputs[i].newest_append_ns = newest.ns();
   }
   return tombstone;
 }

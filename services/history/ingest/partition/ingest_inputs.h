@@ -46,8 +46,8 @@ class IngestInputs {
   // replaced, reads the new log from its start.
   Status Poll(size_t input, Duration timeout, std::vector<Record>* records);
 
-  // Returns true if the record at `offset` belongs to a job that was deleted afterward.
-  bool Buried(std::string_view job, size_t input, int64_t offset) const;
+  // Returns true if the record was read before its job was deleted.
+  bool Buried(std::string_view job, size_t input, const Record& record) const;
   // Returns the tombstone for a job that is being deleted.
   Tombstone TombstoneNow() const;
   // Records that the job with this hash was deleted.

@@ -77,7 +77,7 @@ bool RecordReader::OnTelemetry(const Record& record) {
   }
   if (decoded->batch == nullptr) return true;
   const Batch& batch = *decoded->batch;
-  if (inputs_->Buried(batch.job, IngestInputs::kTelemetry, record.offset)) return true;
+  if (inputs_->Buried(batch.job, IngestInputs::kTelemetry, record)) return true;
   const StoredJobPtr job = Loaded(batch.job);
   if (job == nullptr) return false;
   {
@@ -146,7 +146,7 @@ void RecordReader::OnEvent(size_t input, const Record& record) {
     return;
   }
   if (!jobs_->Owns(change.job)) return;
-  if (inputs_->Buried(change.job, input, record.offset)) return;
+  if (inputs_->Buried(change.job, input, record)) return;
   const StoredJobPtr job = Loaded(change.job);
   if (job == nullptr) return;
   {
