@@ -11,7 +11,7 @@
 #include "services/base/text/strings.h"
 #include "services/base/time.h"
 #include "services/codec/cloudevents/cloud_event.h"
-#include "services/io/partition_scan.h"
+#include "services/io/log_fingerprint.h"
 
 namespace pitwall::executor {
 
@@ -45,7 +45,7 @@ Status Lost(const Status& why) {
 Status ActionsTopic::ReadAll() {
   MutexLock lock(&mutex_);
   RETURN_IF_ERROR(Prepare());
-  for (size_t p = 0; p < places_.size(); ++p) RETURN_IF_ERROR(Read(static_cast<int32_t>(p)));
+  for (Partition& partition : partitions_) RETURN_IF_ERROR(Read(&partition));
   return OkStatus();
 }
 
@@ -54,18 +54,24 @@ Status ActionsTopic::ReadOf(const std::set<std::string>& jobs) {
   RETURN_IF_ERROR(Prepare());
   std::set<int32_t> partitions;
   for (const std::string& job : jobs)
-    partitions.insert(PartitionOf(job, static_cast<int32_t>(places_.size())));
-  for (const int32_t p : partitions) RETURN_IF_ERROR(Read(p));
+    partitions.insert(PartitionOf(job, static_cast<int32_t>(partitions_.size())));
+  for (const int32_t p : partitions) RETURN_IF_ERROR(Read(&partitions_[static_cast<size_t>(p)]));
   return OkStatus();
 }
 
 Status ActionsTopic::Prepare() {
-  if (!places_.empty()) return OkStatus();
-  ASSIGN_OR_RETURN(const int32_t partitions, log_->Partitions(topic_));
-  std::vector<Place> places(static_cast<size_t>(partitions));
+  if (!partitions_.empty()) return OkStatus();
+  ASSIGN_OR_RETURN(const int32_t count, log_->Partitions(topic_));
+  const FollowerOptions options{.last_offsets = static_cast<int64_t>(max_records_),
+                                .resume = FollowerOptions::Resume::kNever,
+                                .max_records = 1'000,
+                                .max_bytes = size_t{8} << 20,
+                                .open_interval = Duration::Zero()};
+  std::vector<Partition> partitions;
   int64_t floor_ns = INT64_MIN;
-  for (int32_t p = 0; p < partitions; ++p) {
+  for (int32_t p = 0; p < count; ++p) {
     const TopicPartition at{topic_, p};
+    partitions.push_back({.follower = std::make_unique<TopicFollower>(clock_, log_, at, options)});
     ASSIGN_OR_RETURN(const std::optional<CommittedOffset> read,
                      log_->Committed(GroupOf(options_), at));
     if (!read.has_value()) continue;
@@ -79,58 +85,47 @@ Status ActionsTopic::Prepare() {
                 "; ignoring issues that began earlier");
   }
   floor_ns_ = floor_ns;
-  places_ = std::move(places);
+  partitions_ = std::move(partitions);
   return OkStatus();
 }
 
-Status ActionsTopic::Read(int32_t partition) {
-  const TopicPartition at{topic_, partition};
-  Place& place = places_[static_cast<size_t>(partition)];
-  if (place.until >= 0) {
-    const Status same = CheckLogMark(log_, at, place.until, place.mark);
-    if (absl::IsFailedPrecondition(same)) return Lost(same);
-    RETURN_IF_ERROR(same);
-  }
-  const Status read = ReadPartition(partition);
-  if (place.until < 0 || place.until == place.stored) return read;
-  std::string metadata = EncodeLogMark(place.mark);
-  if (floor_ns_ != INT64_MIN) metadata += Cat(";", kFloorField, floor_ns_.load());
-  const Status stored = log_->StorePosition(GroupOf(options_), at, {place.until, metadata});
-  if (stored.ok()) {
-    place.stored = place.until;
-  } else {
-    PITWALL_LOG(kWarning, "executor", "failed to store the position in ", topic_, "/", partition,
-                ": ", ToStd(stored.message()));
-  }
+Status ActionsTopic::Read(Partition* partition) {
+  TopicFollower& follower = *partition->follower;
+  // Compares the log with the mark before each read. Without the earlier decisions, the executor
+  // could act twice on the same issue.
+  if (follower.is_open()) follower.Restart(follower.position(), follower.mark());
+  const auto take = [&](FollowedRecords* read) {
+    for (const Record& record : read->records) AddDecision(follower.at(), record);
+    return OkStatus();
+  };
+  const Status read = follower.ReadToEnd(take, &stop_);
+  if (absl::IsFailedPrecondition(read)) return Lost(read);
+  if (follower.is_open() && follower.position() != partition->stored) StorePosition(partition);
   return read;
 }
 
-Status ActionsTopic::ReadPartition(int32_t partition) {
-  Place& place = places_[static_cast<size_t>(partition)];
-  int64_t& until = place.until;
-  ASSIGN_OR_RETURN(const auto reader, log_->OpenReader({topic_, partition}, until));
-  ASSIGN_OR_RETURN(const int64_t end, reader->EndOffset());
-  const int64_t from = end - static_cast<int64_t>(max_records_);
-  if (reader->position() < from) RETURN_IF_ERROR(reader->Seek(from));
-  until = std::max(until, reader->position());
-  // Without the earlier decisions, the executor could act twice on the same issue.
-  ASSIGN_OR_RETURN(PartitionScan scan,
-                   PartitionScan::Continue(reader.get(), {topic_, partition}, {.stop = &stop_}));
-  while (true) {
-    ASSIGN_OR_RETURN(const Record* const record, scan.Next());
-    if (record == nullptr) break;
-    place.mark = {record->offset, record->append_time};
-    const StatusOr<ActionEvent> action = cloudevents::DecodeActionEvent(record->value);
-    if (action.ok()) {
-      index_->Record(*action);
-    } else {
-      PITWALL_LOG(kWarning, "executor", topic_, "/", partition, " offset ", record->offset, ": ",
-                  ToStd(action.status().message()));
-    }
-    until = record->offset + 1;
+void ActionsTopic::StorePosition(Partition* partition) {
+  const TopicFollower& follower = *partition->follower;
+  const TopicPartition& at = follower.at();
+  std::string metadata = EncodeLogMark(follower.mark());
+  if (floor_ns_ != INT64_MIN) metadata += Cat(";", kFloorField, floor_ns_.load());
+  const Status stored = log_->StorePosition(GroupOf(options_), at, {follower.position(), metadata});
+  if (stored.ok()) {
+    partition->stored = follower.position();
+  } else {
+    PITWALL_LOG(kWarning, "executor", "failed to store the position in ", topic_, "/", at.partition,
+                ": ", ToStd(stored.message()));
   }
-  until = std::max(until, reader->position());
-  return OkStatus();
+}
+
+void ActionsTopic::AddDecision(const TopicPartition& at, const Record& record) {
+  const StatusOr<ActionEvent> action = cloudevents::DecodeActionEvent(record.value);
+  if (action.ok()) {
+    index_->Record(*action);
+  } else {
+    PITWALL_LOG(kWarning, "executor", topic_, "/", at.partition, " offset ", record.offset, ": ",
+                ToStd(action.status().message()));
+  }
 }
 
 }  // namespace pitwall::executor

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <set>
 #include <string>
 #include <utility>
@@ -14,7 +15,7 @@
 #include "services/executor/decision_index.h"
 #include "services/executor/executor.h"
 #include "services/io/io.h"
-#include "services/io/log_fingerprint.h"
+#include "services/io/topic_follower.h"
 
 namespace pitwall::executor {
 
@@ -44,15 +45,15 @@ class ActionsTopic {
   void Stop() { stop_ = true; }
 
  private:
-  struct Place {
-    int64_t until = kFromStart;
-    LogFingerprint mark;
-    int64_t stored = -1;
+  struct Partition {
+    std::unique_ptr<TopicFollower> follower;
+    int64_t stored = -1;  // newest stored position, or -1
   };
 
   Status Prepare() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  Status ReadPartition(int32_t partition) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  Status Read(int32_t partition) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Status Read(Partition* partition) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void StorePosition(Partition* partition) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void AddDecision(const TopicPartition& at, const Record& record);
 
   Clock* const clock_;
   Log* const log_;
@@ -62,7 +63,7 @@ class ActionsTopic {
   DecisionIndex* const index_;
   std::atomic<bool> stop_{false};
   Mutex mutex_;
-  std::vector<Place> places_ ABSL_GUARDED_BY(mutex_);  // indexed by partition
+  std::vector<Partition> partitions_ ABSL_GUARDED_BY(mutex_);
   std::atomic<int64_t> floor_ns_{INT64_MIN};
 };
 
