@@ -37,8 +37,6 @@ StatusOr<Record*> PartitionScan::Next() {
 }
 
 Status PartitionScan::Poll() {
-  if (options_.stop != nullptr && *options_.stop)
-    return Unavailable(Cat(at_.topic, "/", at_.partition, ": the scan was stopped"));
   records_.clear();
   next_ = 0;
   const int64_t before = reader_->position();

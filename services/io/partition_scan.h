@@ -1,7 +1,6 @@
 // Scan of the records that a partition contains now.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -20,7 +19,6 @@ struct ScanOptions {
   Duration poll_timeout = Duration::Seconds(1);
   // Number of consecutive polls without progress after which the scan fails.
   int max_silent_polls = 30;
-  const std::atomic<bool>* stop = nullptr;  // fails the scan once it is true
   // Receives the error for lost records (DataLoss of Poll). The scan continues after them.
   std::function<void(const Status&)> on_loss;
 };
@@ -38,8 +36,7 @@ class PartitionScan {
 
   // Returns the next record, or null after the last one. The record is valid until the next call,
   // and the caller may move from it. Also returns later records that were read together with the
-  // last one. Returns Unavailable if the partition delivers no more records before its end, or if
-  // the scan was stopped.
+  // last one. Returns Unavailable if the partition delivers no more records before its end.
   StatusOr<Record*> Next();
 
   int64_t end() const { return end_; }

@@ -102,14 +102,5 @@ TEST_F(PartitionScanTest, SilentPartition_FailsAfterLimit) {
   EXPECT_EQ(reader.polls, 4);
 }
 
-TEST_F(PartitionScanTest, StopEndsScan) {
-  SilentReader reader;
-  const std::atomic<bool> stop = true;
-  auto scan = PartitionScan::Continue(&reader, kAt, {.stop = &stop});
-  ASSERT_TRUE(scan.ok());
-  EXPECT_TRUE(absl::IsUnavailable(scan->Next().status()));
-  EXPECT_EQ(reader.polls, 0);
-}
-
 }  // namespace
 }  // namespace pitwall
