@@ -60,6 +60,7 @@ class ActionPositionTest : public ::testing::Test {
 TEST_F(ActionPositionTest, StartsAtEnd) {
   ASSERT_TRUE(position_.Open(false).ok());
   EXPECT_EQ(Stored(), 1);
+  EXPECT_EQ(position_.StateOf(0), ActionPositionState::kStored);
   EXPECT_TRUE(position_.IsPast(acted_.Since({}).at(0)));
   AppendAction("b");
   ASSERT_TRUE(acted_.ReadNew().ok());
@@ -81,19 +82,66 @@ TEST_F(ActionPositionTest, FailedStoreIsRetriedAfterInterval) {
   log_.SetWriteFault([](std::string_view) { return Unavailable("down"); });
   position_.StoreIfDue(0);
   EXPECT_EQ(Stored(), 0);
+  EXPECT_EQ(position_.StateOf(0), ActionPositionState::kMoved);
   log_.SetWriteFault(nullptr);
   position_.StoreIfDue(0);
   EXPECT_EQ(Stored(), 0);
   position_.StoreIfDue(position_.NextStoreNs());
   EXPECT_EQ(Stored(), 1);
   EXPECT_EQ(position_.NextStoreNs(), INT64_MAX);
+  EXPECT_EQ(position_.StateOf(0), ActionPositionState::kStored);
 }
 
-TEST_F(ActionPositionTest, ShorterLogIsReadFromStart) {
+TEST_F(ActionPositionTest, FailedFirstStoreFailsOpen) {
+  log_.SetWriteFault([](std::string_view) { return Unavailable("down"); });
+  EXPECT_FALSE(position_.Open(true).ok());
+  EXPECT_EQ(position_.StateOf(0), ActionPositionState::kMoved);
+  log_.SetWriteFault(nullptr);
+  ASSERT_TRUE(position_.Open(true).ok());
+  EXPECT_EQ(position_.StateOf(0), ActionPositionState::kStored);
+}
+
+TEST_F(ActionPositionTest, RestartContinuesAtStoredPosition) {
+  AppendAction("b");
+  ASSERT_TRUE(acted_.ReadNew().ok());
+  ASSERT_TRUE(log_.StorePosition("group", {"pitwall.actions", 0}, {1, ""}).ok());
+  ASSERT_TRUE(position_.Open(false).ok());
+  EXPECT_EQ(position_.StateOf(0), ActionPositionState::kStored);
+  EXPECT_EQ(position_.NextStoreNs(), INT64_MAX);
+  EXPECT_EQ(Advance(), std::vector<std::string>{"b"});
+  EXPECT_EQ(position_.StateOf(0), ActionPositionState::kMoved);
+  position_.StoreIfDue(0);
+  EXPECT_EQ(Stored(), 2);
+}
+
+TEST_F(ActionPositionTest, TopicReplacedWhileStopped_IsReadFromStart) {
   ASSERT_TRUE(log_.StorePosition("group", {"pitwall.actions", 0}, {7, ""}).ok());
   ASSERT_TRUE(position_.Open(false).ok());
-  EXPECT_EQ(Advance(), std::vector<std::string>{"a"});
+  EXPECT_EQ(position_.StateOf(0), ActionPositionState::kReplaced);
   EXPECT_FALSE(report_.Health(clock_.MonotonicNs()).ok());
+  position_.StoreIfDue(0);
+  EXPECT_EQ(Stored(), 7);  // stored once an action was read
+  EXPECT_EQ(Advance(), std::vector<std::string>{"a"});
+  EXPECT_EQ(position_.StateOf(0), ActionPositionState::kMoved);
+  position_.StoreIfDue(0);
+  EXPECT_EQ(Stored(), 1);
+  EXPECT_EQ(position_.StateOf(0), ActionPositionState::kStored);
+}
+
+TEST_F(ActionPositionTest, TopicReplacedWhileRunning_IsReadFromStart) {
+  AppendAction("b");
+  ASSERT_TRUE(acted_.ReadNew().ok());
+  ASSERT_TRUE(position_.Open(false).ok());
+  EXPECT_EQ(Stored(), 2);
+  log_.Recreate("pitwall.actions");
+  AppendAction("c");
+  clock_.Advance(kNanosPerSecond);
+  ASSERT_TRUE(acted_.ReadNew().ok());
+  ASSERT_TRUE(acted_.ReadNew().ok());
+  EXPECT_EQ(Advance(), std::vector<std::string>{"c"});
+  EXPECT_EQ(position_.StateOf(0), ActionPositionState::kMoved);
+  position_.StoreIfDue(position_.NextStoreNs());
+  EXPECT_EQ(Stored(), 1);
 }
 
 }  // namespace

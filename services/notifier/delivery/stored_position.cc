@@ -6,11 +6,6 @@
 #include "services/io/log_fingerprint.h"
 
 namespace pitwall::notifier {
-namespace {
-
-constexpr size_t kMaxMarks = 4096;
-
-}  // namespace
 
 StoredPosition::StoredPosition(Clock* clock, Log* log, std::string topic, std::string group,
                                std::string disabled_mark, ReceiverReport* report)
@@ -31,7 +26,7 @@ StatusOr<StartPosition> StoredPosition::Open(const Positions& begin) {
     if (committed) {
       if (committed->metadata == disabled_mark_) {
         report_->SetDisabled();
-        mark_stored_ = true;
+        state_ = ReceiverState::kDisabled;
       }
       ASSIGN_OR_RETURN(positions[p], OpenAt(static_cast<int32_t>(p), *committed));
     } else {
@@ -45,47 +40,36 @@ StatusOr<StartPosition> StoredPosition::Open(const Positions& begin) {
 
 StatusOr<int64_t> StoredPosition::OpenAt(int32_t partition, const CommittedOffset& committed) {
   const TopicPartition at{topic_, partition};
-  LogFingerprint mark = ParseLogMark(committed.metadata);
-  std::deque<LogFingerprint>& marks = marks_[static_cast<size_t>(partition)];
-  marks.push_back(mark);
-  const Status same = CheckLogMark(log_, at, committed.offset, mark);
+  ReadMarks& marks = marks_[static_cast<size_t>(partition)];
+  marks.Restore(ParseLogMark(committed.metadata));
+  const Status same = CheckLogMark(log_, at, committed.offset, marks.newest());
   if (same.ok()) return committed.offset;
   if (!absl::IsFailedPrecondition(same)) return same;
-  ASSIGN_OR_RETURN(const int64_t from, FirstAfter(log_, at, mark));
-  mark.offset = -1;
-  marks.back() = mark;
+  ASSIGN_OR_RETURN(const int64_t from, FirstAfter(log_, at, marks.newest()));
+  marks.Replace();
   report_->RecordReset(Cat(ToStd(same.message()), "; continuing at offset ", from),
                        clock_->MonotonicNs());
-  RETURN_IF_ERROR(log_->StorePosition(
-      group_, at, {from, report_->disabled() ? disabled_mark_ : EncodeLogMark(mark)}));
+  RETURN_IF_ERROR(log_->StorePosition(group_, at, {from, MetadataAt(partition, from)}));
   return from;
 }
 
 StatusOr<int64_t> StoredPosition::FollowReplaced(int32_t partition) {
   const auto p = static_cast<size_t>(partition);
-  LogFingerprint mark = marks_[p].empty() ? LogFingerprint() : marks_[p].back();
-  ASSIGN_OR_RETURN(const int64_t from, FirstAfter(log_, {topic_, partition}, mark));
+  ASSIGN_OR_RETURN(const int64_t from, FirstAfter(log_, {topic_, partition}, marks_[p].newest()));
   const Status reset = LogWasReplaced({topic_, partition}, Cat("continuing at offset ", from));
   report_->RecordReset(std::string(ToStd(reset.message())), clock_->MonotonicNs());
-  mark.offset = -1;
-  marks_[p] = {mark};
+  marks_[p].Replace();
   stored_[p] = -1;
   return from;
 }
 
 void StoredPosition::AddMark(const FeedItem& item) {
-  std::deque<LogFingerprint>& marks = marks_[static_cast<size_t>(item.partition)];
-  if (!marks.empty() && item.offset <= marks.back().offset) return;
-  // The newest mark may be omitted, because a fallback to an older mark only means that slightly
-  // more events are resent.
-  if (marks.size() >= kMaxMarks) marks.pop_back();
-  marks.push_back({item.offset, item.append_time});
+  marks_[static_cast<size_t>(item.partition)].OnRead({item.offset, item.append_time});
 }
 
-LogFingerprint StoredPosition::MarkBelow(size_t partition, int64_t position) {
-  std::deque<LogFingerprint>& marks = marks_[partition];
-  while (marks.size() > 1 && marks[1].offset < position) marks.pop_front();
-  return marks.empty() || marks.front().offset >= position ? LogFingerprint() : marks.front();
+std::string StoredPosition::MetadataAt(int32_t partition, int64_t position) {
+  if (state_ != ReceiverState::kEnabled) return disabled_mark_;
+  return EncodeLogMark(marks_[static_cast<size_t>(partition)].Deliver(position));
 }
 
 void StoredPosition::StoreIfDue(const Positions& delivered, int64_t now_ns, bool idle) {
@@ -103,24 +87,24 @@ int64_t StoredPosition::NextStoreNs(const Positions& delivered) const {
 
 void StoredPosition::Disable() {
   report_->SetDisabled();
-  mark_stored_ = false;
+  state_ = ReceiverState::kDisabling;
 }
 
 bool StoredPosition::StoreDisabledMark(const Positions& delivered) {
-  if (!mark_stored_) Store(delivered);
-  return mark_stored_;
+  if (state_ == ReceiverState::kDisabling) Store(delivered);
+  return state_ == ReceiverState::kDisabled;
 }
 
 void StoredPosition::Store(const Positions& delivered) {
   stored_at_ns_ = clock_->MonotonicNs();
   store_requested_ = false;
-  const bool disabled = report_->disabled();
+  const bool enabled = state_ == ReceiverState::kEnabled;
   bool ok = true;
   for (size_t p = 0; p < delivered.size(); ++p) {
-    if (delivered[p] == stored_[p] && !disabled) continue;
-    const Status stored = log_->StorePosition(
-        group_, {topic_, static_cast<int32_t>(p)},
-        {delivered[p], disabled ? disabled_mark_ : EncodeLogMark(MarkBelow(p, delivered[p]))});
+    if (delivered[p] == stored_[p] && enabled) continue;
+    const auto partition = static_cast<int32_t>(p);
+    const Status stored = log_->StorePosition(group_, {topic_, partition},
+                                              {delivered[p], MetadataAt(partition, delivered[p])});
     if (stored.ok()) {
       stored_[p] = delivered[p];
       continue;
@@ -128,7 +112,7 @@ void StoredPosition::Store(const Positions& delivered) {
     ok = false;
     report_->RecordStoreFailure(stored);
   }
-  mark_stored_ = disabled && ok;
+  if (!enabled) state_ = ok ? ReceiverState::kDisabled : ReceiverState::kDisabling;
 }
 
 }  // namespace pitwall::notifier

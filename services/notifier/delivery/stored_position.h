@@ -4,14 +4,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <string>
 #include <vector>
 
 #include "services/base/clock.h"
 #include "services/base/status.h"
 #include "services/io/io.h"
-#include "services/io/log_fingerprint.h"
+#include "services/notifier/delivery/read_marks.h"
 #include "services/notifier/delivery/receiver_report.h"
 #include "services/notifier/feed/recent_events.h"
 
@@ -22,6 +21,19 @@ struct StartPosition {
   Positions positions;  // an earlier process sent the events before these positions
   // Per partition: 1 if no position was stored, so nothing was sent.
   std::vector<uint8_t> is_new;
+};
+
+// State of a receiver in the log. Every transition is one function of StoredPosition:
+//
+//   (start) ----- Open ----------------------> kEnabled or kDisabled, as it was stored
+//   any --------- Disable -------------------> kDisabling
+//   kDisabling -- StoreDisabledMark, Store* -> kDisabled, once the log contains every mark
+//
+// A receiver with another URL or generation has another disabled mark, so it starts enabled.
+enum class ReceiverState {
+  kEnabled,
+  kDisabling,  // the receiver is gone, but its mark is not in the log yet
+  kDisabled,   // the log contains the disabled mark
 };
 
 // Position for one receiver. All pointers are borrowed. Used by a single thread.
@@ -60,12 +72,18 @@ class StoredPosition {
   // contains it.
   bool StoreDisabledMark(const Positions& delivered);
 
+  ReceiverState state() const { return state_; }
+  // Returns the state of the mark that belongs to the newest stored position.
+  MarkState MarkStateOf(int32_t partition) const {
+    return marks_[static_cast<size_t>(partition)].state();
+  }
+
  private:
   // Returns the position to resume from: `committed`, or the first new record if the log was
   // replaced.
   StatusOr<int64_t> OpenAt(int32_t partition, const CommittedOffset& committed);
-  // Returns the newest mark before `position`.
-  LogFingerprint MarkBelow(size_t partition, int64_t position);
+  // Returns the metadata that is stored with the position.
+  std::string MetadataAt(int32_t partition, int64_t position);
   void Store(const Positions& delivered);
 
   Clock* const clock_;
@@ -75,12 +93,10 @@ class StoredPosition {
   const std::string disabled_mark_;
   ReceiverReport* const report_;
   Positions stored_;
-  std::vector<std::deque<LogFingerprint>>
-      marks_;  // by partition: marks of records that were read, for positions to store
+  std::vector<ReadMarks> marks_;  // by partition
   int64_t stored_at_ns_ = 0;
-  bool store_requested_ =
-      false;                  // true if items were delivered after the positions were last stored
-  bool mark_stored_ = false;  // true if the log contains the disabled mark
+  bool store_requested_ = false;  // items were delivered after the positions were last stored
+  ReceiverState state_ = ReceiverState::kEnabled;
 };
 
 }  // namespace pitwall::notifier
