@@ -27,6 +27,7 @@
 #include "services/collector/sampler.h"
 #include "services/io/topics.h"
 #include "services/model/owner.h"
+#include "services/self_metrics/probe.h"
 
 namespace pitwall::collector {
 namespace {
@@ -133,7 +134,7 @@ SamplerOptions SamplerOf(const Options& options) {
 }  // namespace
 
 struct Collector::Impl {
-  Impl(Options given, Clock& clock, Appender* appender)
+  Impl(Options given, Clock& clock, Appender* appender, self_metrics::Exposition* exposition)
       : options(std::move(given)),
         time(clock),
         bindings(BindingsOf(options)),
@@ -151,7 +152,9 @@ struct Collector::Impl {
                 options.drop_dir.empty() ? nullptr : &drop_folder, &announcer, &node_sender,
                 &counters, &capture_states),
         pod_events(options.node, options.new_boot_id(), &bindings, &publisher, time),
-        lifecycle(clock) {
+        lifecycle(clock),
+        probe(exposition) {
+    counters.AddMetrics(&probe);
     for (const JobDeclaration& job : options.jobs) bindings.BindOption(job);
     gpus.SetPeriod(options.interval_ns);
     sessions.SetCaptures(&captures);
@@ -196,6 +199,7 @@ struct Collector::Impl {
   PodStatusEvents pod_events;
   std::unique_ptr<PodWatch> pods;  // if null, pods are not watched
   Lifecycle lifecycle;
+  self_metrics::Probe probe;
 };
 
 const std::vector<int64_t>& Collector::Intervals() {
@@ -206,7 +210,8 @@ const std::vector<int64_t>& Collector::Intervals() {
 }
 
 StatusOr<std::unique_ptr<Collector>> Collector::Create(const Options& given, Clock& clock,
-                                                       Appender* appender) {
+                                                       Appender* appender,
+                                                       self_metrics::Exposition* exposition) {
   Options options = given;
   if (options.node.empty()) options.node = HostName();
   if (options.node.empty() || options.node.size() > 253) {
@@ -237,7 +242,7 @@ StatusOr<std::unique_ptr<Collector>> Collector::Create(const Options& given, Clo
   }
   if (options.new_boot_id == nullptr) options.new_boot_id = RandomBootId;
   return std::unique_ptr<Collector>(
-      new Collector(std::make_unique<Impl>(std::move(options), clock, appender)));
+      new Collector(std::make_unique<Impl>(std::move(options), clock, appender, exposition)));
 }
 
 Collector::Collector(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -300,8 +305,6 @@ Status Collector::SetInterval(int64_t interval_ns) {
 }
 
 Status Collector::Health() const { return Annotate(impl_->publisher.Health(), "collector"); }
-
-std::vector<CounterValue> Collector::Counters() const { return impl_->counters.List(); }
 
 std::vector<std::string> Collector::BoundJobs() const {
   uint64_t version;

@@ -13,10 +13,10 @@
 #include "services/base/clock.h"
 #include "services/base/status.h"
 #include "services/collector/jobs/job_declaration.h"
-#include "services/collector/metrics/counters.h"
 #include "services/io/http_transport.h"
 #include "services/io/io.h"
 #include "services/model/issues/capture.h"
+#include "services/self_metrics/exposition.h"
 
 namespace pitwall::collector {
 
@@ -89,14 +89,15 @@ struct Options {
 
 // Runs the sampler thread (which owns the node's readings), the socket server thread (which owns
 // the clients), the publisher thread (which calls the appender), and the GPU reader thread. All
-// methods are thread-safe. The caller owns the clock and the appender, which must outlive the
-// collector. The destructor stops the collector.
+// methods are thread-safe. The caller owns the clock, the appender, and the exposition, which may
+// be null. They must outlive the collector. The destructor stops the collector.
 class Collector {
  public:
   // Validates the options without starting the collector. Returns InvalidArgument with the option's
   // name.
-  static StatusOr<std::unique_ptr<Collector>> Create(const Options& options, Clock& clock,
-                                                     Appender* appender);
+  static StatusOr<std::unique_ptr<Collector>> Create(
+      const Options& options, Clock& clock, Appender* appender,
+      self_metrics::Exposition* exposition = nullptr);
   ~Collector();
   Collector(const Collector&) = delete;
   Collector& operator=(const Collector&) = delete;
@@ -121,8 +122,6 @@ class Collector {
   // Returns 100, 200, 500, 1000, 5000, and 60000 ms.
   static const std::vector<int64_t>& Intervals();
 
-  // Returns all counters of the collector, including zeros, in a fixed order.
-  std::vector<CounterValue> Counters() const;
   // Returns Unavailable if pending records have not been published for 10 s. Thread-safe.
   Status Health() const;
   // Returns the sorted IDs of the bound jobs.

@@ -12,6 +12,7 @@
 #include "services/collector/collector.h"
 #include "services/collector/files/testing/temporary_root.h"
 #include "services/collector/ranks/testing/decode.h"
+#include "services/self_metrics/testing/metric_value.h"
 #include "tests/fakes/fake_appender.h"
 #include "tests/fakes/fake_clock.h"
 
@@ -34,7 +35,7 @@ class JoinTest : public ::testing::Test {
   }
 
   void Start() {
-    auto created = Collector::Create(options_, clock_, &appender_);
+    auto created = Collector::Create(options_, clock_, &appender_, &exposition_);
     ASSERT_TRUE(created.ok()) << created.status();
     collector_ = *std::move(created);
     ASSERT_TRUE(collector_->Start().ok());
@@ -49,11 +50,8 @@ class JoinTest : public ::testing::Test {
     }
   }
   double Messages() const {
-    for (const CounterValue& counter : collector_->Counters()) {
-      if (counter.name == "pitwall_collector_client_messages_total") return counter.value;
-    }
-    ADD_FAILURE() << "counter not found";
-    return 0;
+    return self_metrics::MetricValue(exposition_, "pitwall_collector_client_messages_total")
+        .value();
   }
   // Simulates a client that sends promises as fast as possible and is ahead of the node.
   void Train(TestClient* client, int64_t ns) {
@@ -106,6 +104,7 @@ class JoinTest : public ::testing::Test {
   TestRoot root_;
   fakes::FakeClock clock_{1'767'225'600 * kSecond + 123'456'789};
   fakes::FakeAppender appender_;
+  self_metrics::Exposition exposition_;
   Options options_;
   std::unique_ptr<Collector> collector_;
   uint64_t update_ = 0;

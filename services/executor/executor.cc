@@ -14,6 +14,7 @@
 #include "services/executor/decision_index.h"
 #include "services/executor/partition_worker.h"
 #include "services/executor/targets/process_target.h"
+#include "services/self_metrics/probe.h"
 
 namespace pitwall::executor {
 namespace {
@@ -26,7 +27,8 @@ std::vector<StopTarget*> TargetsOf(const ExecutorOptions& options, ProcessTarget
 
 class LogExecutor final : public Executor {
  public:
-  LogExecutor(Clock* clock, Log* log, ProcessControl* processes, ExecutorOptions options)
+  LogExecutor(Clock* clock, Log* log, ProcessControl* processes, ExecutorOptions options,
+              self_metrics::Exposition* exposition)
       : clock_(clock),
         log_(log),
         options_(std::move(options)),
@@ -34,7 +36,10 @@ class LogExecutor final : public Executor {
         targets_(TargetsOf(options_, &process_target_), options_.others_elsewhere),
         index_({options_.budget, options_.budget_window_ns, options_.cool_down_ns,
                 options_.max_decisions}),
-        decisions_(clock, log, &options_, &index_) {}
+        decisions_(clock, log, &options_, &index_),
+        probe_(exposition) {
+    AddMetrics();
+  }
   ~LogExecutor() override { Stop(); }
 
   Status Start() override {
@@ -77,37 +82,34 @@ class LogExecutor final : public Executor {
     return OkStatus();
   }
 
-  void RegisterMetrics(self_metrics::Exposition* exposition) override {
-    const auto add = [&](std::string_view name, std::string_view help, Labels labels,
-                         const self_metrics::SharedCounter* counter) {
-      registrations_.push_back(exposition->Add(name, help, std::move(labels), counter));
-    };
-    constexpr std::string_view kActions = "pitwall_executor_actions_total";
-    constexpr std::string_view kHelp = "Records written to the actions topic.";
-    add(kActions, kHelp, {{"type", "decided"}, {"mode", "dry_run"}}, &counters_.decided_dry_run);
-    add(kActions, kHelp, {{"type", "decided"}, {"mode", "live"}}, &counters_.decided_live);
-    add(kActions, kHelp, {{"type", "done"}}, &counters_.done);
-    add(kActions, kHelp, {{"type", "refused"}}, &counters_.refused);
-    add("pitwall_executor_refused_owner_total",
-        "Refusals because the stop target does not belong to the job's owner, or its owner is "
-        "unknown.",
-        {}, &counters_.refused_owner);
-    add("pitwall_executor_events_total", "Events read.", {}, &counters_.events);
-    add("pitwall_executor_undecodable_total", "Records that could not be decoded.", {},
-        &counters_.undecodable);
-    add("pitwall_executor_elsewhere_total",
-        "Events of issues whose jobs belong to another executor.", {}, &counters_.elsewhere);
-    add("pitwall_executor_log_resets_total",
-        "Number of times the log of an issue partition was replaced and reading resumed at its "
-        "end.",
-        {}, &counters_.log_resets);
-    add("pitwall_executor_failed_commits_total", "Failed commits, which are retried.", {},
-        &counters_.failed_commits);
-  }
-
   const ExecutorCounters& counters() const override { return counters_; }
 
  private:
+  void AddMetrics() {
+    constexpr std::string_view kActions = "pitwall_executor_actions_total";
+    constexpr std::string_view kHelp = "Records written to the actions topic.";
+    probe_.Add(kActions, kHelp, &counters_.decided_dry_run,
+               {{"type", "decided"}, {"mode", "dry_run"}});
+    probe_.Add(kActions, kHelp, &counters_.decided_live, {{"type", "decided"}, {"mode", "live"}});
+    probe_.Add(kActions, kHelp, &counters_.done, {{"type", "done"}});
+    probe_.Add(kActions, kHelp, &counters_.refused, {{"type", "refused"}});
+    probe_.Add("pitwall_executor_refused_owner_total",
+               "Refusals because the stop target does not belong to the job's owner, or its owner "
+               "is unknown.",
+               &counters_.refused_owner);
+    probe_.Add("pitwall_executor_events_total", "Events read.", &counters_.events);
+    probe_.Add("pitwall_executor_undecodable_total", "Records that could not be decoded.",
+               &counters_.undecodable);
+    probe_.Add("pitwall_executor_elsewhere_total",
+               "Events of issues whose jobs belong to another executor.", &counters_.elsewhere);
+    probe_.Add("pitwall_executor_log_resets_total",
+               "Number of times the log of an issue partition was replaced and reading resumed at "
+               "its end.",
+               &counters_.log_resets);
+    probe_.Add("pitwall_executor_failed_commits_total", "Failed commits, which are retried.",
+               &counters_.failed_commits);
+  }
+
   Status OpenAll(int32_t partitions) {
     // If this fails, the executor does not act, but the rest of the process continues.
     const Status record = decisions_.ReadAll();
@@ -134,14 +136,15 @@ class LogExecutor final : public Executor {
   ExecutorCounters counters_;
   std::vector<std::unique_ptr<PartitionWorker>> workers_;
   std::atomic<bool> ready_{false};
-  std::vector<self_metrics::Registration> registrations_;
+  self_metrics::Probe probe_;
 };
 
 }  // namespace
 
 StatusOr<std::unique_ptr<Executor>> Executor::Make(Clock* clock, Log* log,
                                                    ProcessControl* processes,
-                                                   ExecutorOptions options) {
+                                                   ExecutorOptions options,
+                                                   self_metrics::Exposition* exposition) {
   for (const Policy& policy : options.policies) {
     if (policy.rule.empty()) return InvalidArgument("executor.policies: rule must not be empty");
     if (policy.grace_ns < 0)
@@ -164,7 +167,7 @@ StatusOr<std::unique_ptr<Executor>> Executor::Make(Clock* clock, Log* log,
       return ErrnoStatus(errno, "read the host name");
     options.node = name.data();
   }
-  return std::make_unique<LogExecutor>(clock, log, processes, std::move(options));
+  return std::make_unique<LogExecutor>(clock, log, processes, std::move(options), exposition);
 }
 
 }  // namespace pitwall::executor

@@ -38,6 +38,7 @@
 #include "services/io/io.h"
 #include "services/model/issues/issue.h"
 #include "services/self_metrics/exposition.h"
+#include "services/self_metrics/instruments.h"
 
 namespace pitwall::executor {
 
@@ -95,14 +96,15 @@ struct ExecutorCounters {
       refused, refused_owner, failed_commits, log_resets;
 };
 
-// Start and Stop must be called on one thread, in this order. The clock, log, and processes are
-// borrowed.
+// Start and Stop must be called on one thread, in this order. The clock, log, processes, and
+// exposition are borrowed. The exposition may be null.
 class Executor {
  public:
   // Returns InvalidArgument if a policy does not name a rule, an exemption matches every job, or
   // the budget is negative.
   static StatusOr<std::unique_ptr<Executor>> Make(Clock* clock, Log* log, ProcessControl* processes,
-                                                  ExecutorOptions options);
+                                                  ExecutorOptions options,
+                                                  self_metrics::Exposition* exposition = nullptr);
   virtual ~Executor() = default;  // stops the executor
   // Creates the actions topic if it does not exist, reads the decisions, and starts the threads.
   virtual Status Start() = 0;
@@ -112,7 +114,6 @@ class Executor {
   // Returns OK, or the reason why a partition is paused. A partition pauses if another executor on
   // this node fenced it or if the log is unavailable. A paused partition resumes automatically.
   virtual Status Health() const = 0;
-  virtual void RegisterMetrics(self_metrics::Exposition* exposition) = 0;
   virtual const ExecutorCounters& counters() const = 0;
 };
 

@@ -19,12 +19,14 @@ constexpr size_t kBatch = 256;
 
 }  // namespace
 
-CaptureCoordinator::CaptureCoordinator(Clock* clock, Log* log, CaptureCoordinatorOptions options)
+CaptureCoordinator::CaptureCoordinator(Clock* clock, Log* log, CaptureCoordinatorOptions options,
+                                       self_metrics::Exposition* exposition)
     : clock_(clock),
       log_(log),
       options_(options),
       replies_(clock, log, {std::string(kCapturesTopic), 0},
                {.max_records = kBatch, .max_bytes = 8 << 20}),
+      probe_(exposition),
       captures_worker_(clock, "captures"),
       issues_worker_(clock, "capture-issues") {
   captures_worker_.OnStop([this] { replies_.Interrupt(); });
@@ -32,6 +34,13 @@ CaptureCoordinator::CaptureCoordinator(Clock* clock, Log* log, CaptureCoordinato
     MutexLock lock(&mutex_);
     if (watch_ != nullptr) watch_->Cancel();
   });
+  probe_.Add("pitwall_capture_requests_total", "Capture requests appended to the log.", &appended_);
+  probe_.Add("pitwall_capture_requests_skipped_total",
+             "Rule-requested captures that were skipped: less than a minute after another capture "
+             "of the job, or over a limit.",
+             &skipped_);
+  probe_.Add("pitwall_capture_requests_failed_total",
+             "Capture requests that the log did not accept.", &failed_);
 }
 
 CaptureCoordinator::~CaptureCoordinator() { Stop(); }
@@ -48,7 +57,6 @@ void CaptureCoordinator::Stop() {
   issues_worker_.RequestStop();
   captures_worker_.Stop();
   issues_worker_.Stop();
-  registrations_.clear();
 }
 
 StatusOr<std::string> CaptureCoordinator::RequestCapture(CaptureRequest request) {
@@ -90,10 +98,10 @@ void CaptureCoordinator::AppendRequests() {
                             .key = request.job,
                             .value = cloudevents::EncodeCaptureRequest(request)}});
     if (appended.ok()) {
-      ++appended_;
+      appended_.Add();
       continue;
     }
-    ++failed_;
+    failed_.Add();
     PITWALL_LOG(kWarning, "capture", "job ", Quote(request.job),
                 ": failed to append the capture request to ", kControlTopic, ": ",
                 ToStd(appended.message()));
@@ -150,13 +158,13 @@ void CaptureCoordinator::OnEvent(const IssueEvent& event) {
     MutexLock lock(&mutex_);
     const auto last = requested_at_.find(event.job);
     if (last != requested_at_.end() && now - last->second < options_.every_ns) {
-      ++skipped_;
+      skipped_.Add();
       return;
     }
     std::erase_if(requested_at_,
                   [&](const auto& job) { return now - job.second >= options_.every_ns; });
     if (requested_at_.size() >= options_.max_jobs) {
-      ++skipped_;
+      skipped_.Add();
       return;
     }
     requested_at_[event.job] = now;
@@ -168,7 +176,7 @@ void CaptureCoordinator::OnEvent(const IssueEvent& event) {
   request.issue = IssueId(event);
   request.principal = Cat("rule ", event.rule);
   request.expires = EventTime::FromNs(clock_->WallNs() + options_.expires_ns);
-  if (!RequestCapture(std::move(request)).ok()) ++skipped_;
+  if (!RequestCapture(std::move(request)).ok()) skipped_.Add();
 }
 
 void CaptureCoordinator::FollowIssues(IssueSource* issues) {
@@ -197,24 +205,6 @@ void CaptureCoordinator::FollowIssues(IssueSource* issues) {
       PITWALL_LOG(kWarning, "capture", "issues: ", ToStd(status.message()),
                   "; continuing with new issues");
   }
-}
-
-void CaptureCoordinator::RegisterMetrics(self_metrics::Exposition* exposition) {
-  const auto add = [&](std::string_view name, std::string_view help,
-                       const std::atomic<uint64_t>* number) {
-    registrations_.push_back(
-        exposition->Add(name, help, self_metrics::MetricType::kCounter,
-                        [number](std::vector<self_metrics::Sample>* out) {
-                          out->push_back({{}, static_cast<double>(number->load())});
-                        }));
-  };
-  add("pitwall_capture_requests_total", "Capture requests appended to the log.", &appended_);
-  add("pitwall_capture_requests_skipped_total",
-      "Rule-requested captures that were skipped: less than a minute after another capture of the "
-      "job, or over a limit.",
-      &skipped_);
-  add("pitwall_capture_requests_failed_total", "Capture requests that the log did not accept.",
-      &failed_);
 }
 
 }  // namespace pitwall::notifier

@@ -1,7 +1,6 @@
 // Coordinator for capture requests from users and rules, and for the collectors' replies.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -19,6 +18,8 @@
 #include "services/io/issue_source.h"
 #include "services/io/topic_follower.h"
 #include "services/self_metrics/exposition.h"
+#include "services/self_metrics/instruments.h"
+#include "services/self_metrics/probe.h"
 
 namespace pitwall::notifier {
 
@@ -35,17 +36,17 @@ struct CaptureCoordinatorOptions {
 // One thread follows pitwall.captures and appends requests. Another thread follows the issues. The
 // first event of an issue requests a capture if it has the field `capture`, which is set by the
 // rule's annotation. Each event requests at most one capture. Events from before startup do not
-// request captures, because a capture would show a later state. Thread-safe. The clock, log, and
-// issues are borrowed.
+// request captures, because a capture would show a later state. Thread-safe. The clock, log,
+// issues, and exposition, which may be null, are borrowed.
 class CaptureCoordinator final : public CaptureSource {
  public:
-  CaptureCoordinator(Clock* clock, Log* log, CaptureCoordinatorOptions options = {});
+  CaptureCoordinator(Clock* clock, Log* log, CaptureCoordinatorOptions options = {},
+                     self_metrics::Exposition* exposition = nullptr);
   ~CaptureCoordinator() override;
 
   // If `issues` is null, rules do not request captures.
   Status Start(IssueSource* issues);
   void Stop();  // idempotent
-  void RegisterMetrics(self_metrics::Exposition* exposition);
 
   StatusOr<std::string> RequestCapture(CaptureRequest request) override;
   StatusOr<std::vector<RankCapture>> Find(const CaptureQuery& query) override;
@@ -66,8 +67,8 @@ class CaptureCoordinator final : public CaptureSource {
   const CaptureCoordinatorOptions options_;
   std::unique_ptr<Appender> appender_;
   TopicFollower replies_;
-  std::atomic<uint64_t> appended_{0}, skipped_{0}, failed_{0};
-  std::vector<self_metrics::Registration> registrations_;
+  self_metrics::SharedCounter appended_, skipped_, failed_;
+  self_metrics::Probe probe_;
 
   Mutex mutex_;
   uint64_t made_ ABSL_GUARDED_BY(mutex_) = 0;

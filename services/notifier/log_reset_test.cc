@@ -33,18 +33,14 @@ class LogResetTest : public ::testing::Test {
     webhook.url = "https://w.example/hook";
     webhook.jitter_seed = 7;
     options.receivers = {ToReceiver(webhook)};
-    auto notifier = Notifier::Make(&clock_, log, {.http = &transport_}, std::move(options));
+    auto notifier =
+        Notifier::Make(&clock_, log, {.http = &transport_}, std::move(options), &exposition_);
     ASSERT_TRUE(notifier.ok()) << notifier.status();
     notifier_ = *std::move(notifier);
     const Status started = notifier_->Start();
     ASSERT_TRUE(started.ok()) << started;
-    exposition_ = std::make_unique<self_metrics::Exposition>();
-    notifier_->RegisterMetrics(exposition_.get());
   }
-  void Stop() {
-    notifier_.reset();
-    exposition_.reset();
-  }
+  void Stop() { notifier_.reset(); }
   void Pass(const std::function<bool()>& done) {
     for (int i = 0; !done(); ++i) {
       ASSERT_LT(i, 500);
@@ -82,8 +78,8 @@ class LogResetTest : public ::testing::Test {
   fakes::MemoryLog log_{&clock_};
   fakes::ReplacedLog replaced_log_{&log_};
   ScriptedTransport transport_{[](const HttpCall&, size_t) { return Reply(200); }};
+  self_metrics::Exposition exposition_;
   std::unique_ptr<Notifier> notifier_;
-  std::unique_ptr<self_metrics::Exposition> exposition_;
 };
 
 TEST_F(LogResetTest, TopicRecreatedWhileRunning_IsReadFromStart) {
@@ -98,9 +94,9 @@ TEST_F(LogResetTest, TopicRecreatedWhileRunning_IsReadFromStart) {
   EXPECT_EQ(Sent("new1"), 1U);
   EXPECT_EQ(Sent("old4"), 1U);
   EXPECT_THAT(std::string(notifier_->Health().message()), HasSubstr("log_truncated"));
-  EXPECT_THAT(exposition_->Render(),
+  EXPECT_THAT(exposition_.Render(),
               HasSubstr("pitwall_webhook_log_resets_total{webhook=\"w\"} 1\n"));
-  EXPECT_THAT(exposition_->Render(), HasSubstr("pitwall_notifier_log_resets_total 1\n"));
+  EXPECT_THAT(exposition_.Render(), HasSubstr("pitwall_notifier_log_resets_total 1\n"));
   Pass([&] { return Stored() == 2; });
   PassTime(301);
   EXPECT_TRUE(notifier_->Health().ok()) << notifier_->Health();
@@ -112,7 +108,7 @@ TEST_F(LogResetTest, RequestFailsAfterReaderMovedBack_ResetIsDetected) {
   Pass([&] { return Stored() == 5; });
   log_.Recreate("pitwall.issues");
   PassTime(4);
-  EXPECT_THAT(exposition_->Render(), HasSubstr("pitwall_notifier_log_resets_total 1\n"));
+  EXPECT_THAT(exposition_.Render(), HasSubstr("pitwall_notifier_log_resets_total 1\n"));
   PublishJobs("new", 0, 1);
   Pass([&] { return Sent("new0") == 1; });
 }

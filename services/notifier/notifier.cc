@@ -20,6 +20,8 @@
 #include "services/notifier/feed/issue_watch.h"
 #include "services/notifier/feed/recent_events.h"
 #include "services/notifier/feed/resume_token.h"
+#include "services/self_metrics/instruments.h"
+#include "services/self_metrics/probe.h"
 
 namespace pitwall::notifier {
 namespace {
@@ -33,7 +35,7 @@ constexpr int32_t kMaxPageSize = 1'000;
 class TopicNotifier final : public Notifier {
  public:
   TopicNotifier(Clock* clock, Log* log, Transports transports, NotifierOptions options,
-                int32_t partitions)
+                int32_t partitions, self_metrics::Exposition* exposition)
       : clock_(clock),
         log_(log),
         options_(std::move(options)),
@@ -43,22 +45,15 @@ class TopicNotifier final : public Notifier {
                 options_.open_age_ns, options_.max_events_per_issue, options_.max_issue_events}),
         acted_(clock, log, options_.actions_topic, options_.max_acts),
         silences_(clock, log, options_.silences_topic),
-        watchers_(std::make_shared<std::atomic<size_t>>(0)) {
+        watchers_(std::make_shared<std::atomic<size_t>>(0)),
+        probe_(exposition) {
     for (const ReceiverOptions& receiver : options_.receivers) {
       deliveries_.push_back(std::make_unique<ReceiverWorker>(
           clock, log, ReceiverSources{&window_, &silences_, &acted_, &index_}, transports,
-          options_.topic, options_.history_records, options_.max_open_issues, receiver));
+          options_.topic, options_.history_records, options_.max_open_issues, receiver,
+          exposition));
     }
-    issue_registrations_.push_back(issue_exposition_.Add(
-        "pitwall_issue", "An open issue.", self_metrics::MetricType::kGauge,
-        [this](std::vector<self_metrics::Sample>* out) {
-          bool truncated = false;
-          ListIssueSamples(index_, options_.max_issue_samples, &truncated, out);
-          issues_truncated_.Set(truncated ? 1 : 0);
-        }));
-    issue_registrations_.push_back(issue_exposition_.Add(
-        "pitwall_issues_truncated", "1 if more issues are open than this page shows.", {},
-        &issues_truncated_));
+    AddMetrics();
   }
 
   ~TopicNotifier() override { Stop(); }
@@ -181,40 +176,6 @@ class TopicNotifier final : public Notifier {
                                       std::move(positions), std::move(until), watchers_);
   }
 
-  void RegisterMetrics(self_metrics::Exposition* exposition) override {
-    using self_metrics::MetricType;
-    using self_metrics::Sample;
-    auto& out = registrations_;
-    out.push_back(
-        exposition->Add("pitwall_issues_open", "Open issues.", MetricType::kGauge,
-                        [this](std::vector<Sample>* samples) { ListOpenCounts(index_, samples); }));
-    out.push_back(exposition->Add("pitwall_notifier_events_total", "Events read from the topic.",
-                                  {}, &events_));
-    out.push_back(exposition->Add("pitwall_notifier_undecodable_total",
-                                  "Topic records that could not be decoded.", {}, &undecodable_));
-    out.push_back(exposition->Add("pitwall_notifier_gaps_total",
-                                  "Number of times records were deleted before they were read.", {},
-                                  &gaps_));
-    out.push_back(exposition->Add("pitwall_notifier_log_resets_total",
-                                  "Number of times a partition's log was replaced.", {},
-                                  &log_resets_));
-    out.push_back(exposition->Add(
-        "pitwall_notifier_issues_forgotten_total",
-        "Open issues dropped from the index because of its limits.", MetricType::kCounter,
-        [this](std::vector<Sample>* samples) {
-          samples->push_back({{}, static_cast<double>(index_.stats().open_forgotten)});
-        }));
-    out.push_back(
-        exposition->Add("pitwall_notifier_watchers", "Connected watchers.", MetricType::kGauge,
-                        [this](std::vector<Sample>* samples) {
-                          samples->push_back({{}, static_cast<double>(watchers_->load())});
-                        }));
-    for (const auto& delivery : deliveries_) {
-      for (auto& registration : delivery->RegisterMetrics(exposition))
-        out.push_back(std::move(registration));
-    }
-  }
-
   std::string RenderIssueMetrics() const override { return issue_exposition_.Render(); }
 
   SilenceTable* Silences() override { return &silences_; }
@@ -245,6 +206,31 @@ class TopicNotifier final : public Notifier {
     LogResetNotice notice ABSL_GUARDED_BY(mutex);
     Worker worker;
   };
+
+  void AddMetrics() {
+    using self_metrics::Sample;
+    probe_.ListGauges("pitwall_issues_open", "Open issues.",
+                      [this](std::vector<Sample>* out) { ListOpenCounts(index_, out); });
+    probe_.Add("pitwall_notifier_events_total", "Events read from the topic.", &events_);
+    probe_.Add("pitwall_notifier_undecodable_total", "Topic records that could not be decoded.",
+               &undecodable_);
+    probe_.Add("pitwall_notifier_gaps_total",
+               "Number of times records were deleted before they were read.", &gaps_);
+    probe_.Add("pitwall_notifier_log_resets_total",
+               "Number of times a partition's log was replaced.", &log_resets_);
+    probe_.AddCounter("pitwall_notifier_issues_forgotten_total",
+                      "Open issues dropped from the index because of its limits.",
+                      [this] { return index_.stats().open_forgotten; });
+    probe_.AddGauge("pitwall_notifier_watchers", "Connected watchers.",
+                    [this] { return watchers_->load(); });
+    issue_probe_.ListGauges("pitwall_issue", "An open issue.", [this](std::vector<Sample>* out) {
+      bool truncated = false;
+      ListIssueSamples(index_, options_.max_issue_samples, &truncated, out);
+      issues_truncated_.Set(truncated ? 1 : 0);
+    });
+    issue_probe_.Add("pitwall_issues_truncated", "1 if more issues are open than this page shows.",
+                     &issues_truncated_);
+  }
 
   Status CheckReady() const {
     if (stop_) return Unavailable("the notifier is stopping");
@@ -361,9 +347,9 @@ class TopicNotifier final : public Notifier {
   mutable self_metrics::Gauge issues_truncated_;
   std::vector<std::unique_ptr<ReceiverWorker>> deliveries_;
   std::vector<std::unique_ptr<Tail>> tails_;
-  self_metrics::Exposition issue_exposition_;
-  std::vector<self_metrics::Registration> issue_registrations_;
-  std::vector<self_metrics::Registration> registrations_;
+  self_metrics::Probe probe_;
+  self_metrics::Exposition issue_exposition_;  // text of /metrics/issues
+  self_metrics::Probe issue_probe_{&issue_exposition_};
 };
 
 // Renders a call for a sample event and checks that the transport accepts the call.
@@ -383,7 +369,8 @@ Status CheckWay(const Receiver& receiver, const Transports& transports) {
 }  // namespace
 
 StatusOr<std::unique_ptr<Notifier>> Notifier::Make(Clock* clock, Log* log, Transports transports,
-                                                   NotifierOptions options) {
+                                                   NotifierOptions options,
+                                                   self_metrics::Exposition* exposition) {
   std::set<std::string> names;
   for (const ReceiverOptions& options_of_one : options.receivers) {
     RETURN_IF_ERROR(CheckReceiver(options_of_one));
@@ -393,7 +380,8 @@ StatusOr<std::unique_ptr<Notifier>> Notifier::Make(Clock* clock, Log* log, Trans
                              Cat(options_of_one.receiver->kind(), " ", name)));
   }
   ASSIGN_OR_RETURN(const int32_t partitions, log->Partitions(options.topic));
-  return std::make_unique<TopicNotifier>(clock, log, transports, std::move(options), partitions);
+  return std::make_unique<TopicNotifier>(clock, log, transports, std::move(options), partitions,
+                                         exposition);
 }
 
 }  // namespace pitwall::notifier

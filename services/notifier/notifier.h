@@ -57,9 +57,11 @@ struct NotifierOptions {
 
 class Notifier : public IssueSource {
  public:
-  // All pointers are borrowed and must outlive the notifier. The topic must exist.
+  // All pointers are borrowed and must outlive the notifier. The topic must exist. The exposition
+  // may be null.
   static StatusOr<std::unique_ptr<Notifier>> Make(Clock* clock, Log* log, Transports transports,
-                                                  NotifierOptions options);
+                                                  NotifierOptions options,
+                                                  self_metrics::Exposition* exposition = nullptr);
   ~Notifier() override = default;  // stops the notifier
 
   // Receivers without a stored position start with the first record appended after this call.
@@ -71,9 +73,6 @@ class Notifier : public IssueSource {
   // Returns OK if all threads are running normally, or an error otherwise. Used by /healthz.
   virtual Status Health() const = 0;
 
-  // Registers pitwall_issues_open{rule,severity} and the notifier's own counters. The notifier's
-  // destructor unregisters them.
-  virtual void RegisterMetrics(self_metrics::Exposition* exposition) = 0;
   // Returns the text of /metrics/issues: one sample pitwall_issue{pitwall_job,rule,severity,…} 1
   // for each open issue, up to max_issue_samples.
   virtual std::string RenderIssueMetrics() const = 0;

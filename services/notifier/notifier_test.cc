@@ -26,7 +26,7 @@ class NotifierTest : public ::testing::Test {
 
   std::unique_ptr<Notifier> Run(NotifierOptions options = {}) {
     StatusOr<std::unique_ptr<Notifier>> notifier =
-        Notifier::Make(&clock_, &log_, {}, std::move(options));
+        Notifier::Make(&clock_, &log_, {}, std::move(options), &exposition_);
     EXPECT_TRUE(notifier.ok()) << notifier.status();
     const Status started = (*notifier)->Start();
     EXPECT_TRUE(started.ok()) << started;
@@ -56,6 +56,7 @@ class NotifierTest : public ::testing::Test {
 
   fakes::FakeClock clock_;
   fakes::MemoryLog log_{&clock_};
+  self_metrics::Exposition exposition_;
 };
 
 TEST_F(NotifierTest, ListsExistingAndNewIssues) {
@@ -296,9 +297,7 @@ TEST_F(NotifierTest, CancelAndStopEndWatch) {
 }
 
 TEST_F(NotifierTest, BadRecordsAndGapsAreCountedAndSkipped) {
-  self_metrics::Exposition exposition;
   const auto notifier = Run();
-  notifier->RegisterMetrics(&exposition);
   OutgoingRecord bad;
   bad.topic = "pitwall.issues";
   bad.partition = 0;
@@ -308,8 +307,8 @@ TEST_F(NotifierTest, BadRecordsAndGapsAreCountedAndSkipped) {
   auto watch = notifier->WatchIssues({.filter = {}, .resume_token = "", .from_start = true});
   std::string token;
   EXPECT_EQ(Take(watch->get(), 1, &token).size(), 1U);
-  EXPECT_THAT(exposition.Render(), HasSubstr("pitwall_notifier_undecodable_total 1\n"));
-  EXPECT_THAT(exposition.Render(),
+  EXPECT_THAT(exposition_.Render(), HasSubstr("pitwall_notifier_undecodable_total 1\n"));
+  EXPECT_THAT(exposition_.Render(),
               HasSubstr("pitwall_issues_open{rule=\"r\",severity=\"warning\"} 1\n"));
   EXPECT_THAT(notifier->RenderIssueMetrics(),
               HasSubstr("pitwall_issue{alertname=\"A\",node=\"n1\",pitwall_job=\"a\",rule=\"r\","

@@ -247,13 +247,10 @@ TEST_F(WebhookTest, LostHistoryIsCountedAndSkipped) {
   notifier_.reset();
   log_.Drop("pitwall.issues", 0, 6);
   transport_.SetScript([](const HttpCall&, size_t) { return Reply(200); });
-  self_metrics::Exposition exposition;
   Run({Webhook()});
-  notifier_->RegisterMetrics(&exposition);
   Pass([&] { return Stored("w") == 10; });
   EXPECT_EQ(StatusOf().delivered, 4U);
-  EXPECT_THAT(exposition.Render(), HasSubstr("pitwall_webhook_gaps_total{webhook=\"w\"} 1\n"));
-  notifier_.reset();
+  EXPECT_THAT(exposition_.Render(), HasSubstr("pitwall_webhook_gaps_total{webhook=\"w\"} 1\n"));
 }
 
 TEST_F(WebhookTest, SymptomWaitsForCauseToEndAcrossRestart) {
@@ -278,11 +275,10 @@ TEST_F(WebhookTest, SymptomWaitsForCauseToEndAcrossRestart) {
   Publish(&log_, other);
   Pass([&] { return Stored("w") == 3 && Stored("all") == 3; });
   EXPECT_THAT(sent_to("w"), ElementsAre("cause#1"));
-  self_metrics::Exposition exposition;
-  notifier_->RegisterMetrics(&exposition);
-  EXPECT_THAT(exposition.Render(),
+  EXPECT_THAT(exposition_.Render(),
               HasSubstr("pitwall_webhook_suppressed_total{webhook=\"w\"} 2\n"));
-  EXPECT_THAT(exposition.Render(), HasSubstr("pitwall_webhook_withheld_issues{webhook=\"w\"} 2\n"));
+  EXPECT_THAT(exposition_.Render(),
+              HasSubstr("pitwall_webhook_withheld_issues{webhook=\"w\"} 2\n"));
 
   notifier_.reset();
   Run({Webhook(), all});

@@ -10,6 +10,7 @@
 #include "services/base/text/stable_hash.h"
 #include "services/base/text/strings.h"
 #include "services/io/topics.h"
+#include "services/processor/metrics/processor_metrics.h"
 
 namespace pitwall::processor {
 
@@ -55,8 +56,13 @@ ProcessorOptions WithOwner(ProcessorOptions options, Clock* clock) {
 
 }  // namespace
 
-Processor::Processor(Clock* clock, Log* log, const ProcessorOptions& options)
-    : clock_(clock), log_(log), options_(WithOwner(options, clock)), rules_(log) {}
+Processor::Processor(Clock* clock, Log* log, const ProcessorOptions& options,
+                     self_metrics::Exposition* exposition)
+    : clock_(clock),
+      log_(log),
+      options_(WithOwner(options, clock)),
+      rules_(log),
+      probe_(exposition) {}
 
 Processor::~Processor() { Stop(); }
 
@@ -82,6 +88,8 @@ Status Processor::Start(engine::CompiledRulesPtr rules) {
         std::make_unique<PartitionProcessor>(partition, clock_, log_, &rules_, options_.partition);
     owned_.back()->processor->WantRules(hash);
   }
+  AddProcessorMetrics(this, clock_, &probe_);
+  if (options_.partition.memory != nullptr) AddMemoryMetrics(options_.partition.memory, &probe_);
   for (const auto& owned : owned_) owned->worker.Start([this, o = owned.get()] { Run(o); });
   return OkStatus();
 }

@@ -14,6 +14,8 @@
 #include "services/processor/partition_processor.h"
 #include "services/processor/partition_share.h"
 #include "services/processor/rule_sets.h"
+#include "services/self_metrics/exposition.h"
+#include "services/self_metrics/probe.h"
 
 namespace pitwall::processor {
 
@@ -36,8 +38,10 @@ Status EnsureTopics(Log* log, const ProcessorOptions& options);
 
 class Processor final : public RunningJobs {
  public:
-  // All pointers must outlive the processor.
-  Processor(Clock* clock, Log* log, const ProcessorOptions& options);
+  // All pointers must outlive the processor. The exposition may be null. It also shows the memory
+  // budget in the options.
+  Processor(Clock* clock, Log* log, const ProcessorOptions& options,
+            self_metrics::Exposition* exposition = nullptr);
   ~Processor() override;
 
   // If `rules` is null, the rule set recorded in the log remains active.
@@ -86,6 +90,7 @@ class Processor final : public RunningJobs {
   int32_t partitions_ = 0;  // number of topic partitions, as read by Start
   std::vector<std::unique_ptr<OwnedPartition>> owned_;
   std::atomic<uint64_t> fenced_{0};
+  self_metrics::Probe probe_;
 };
 
 }  // namespace pitwall::processor

@@ -36,6 +36,18 @@ std::vector<prometheus::ClientMetric::Label> ToPrometheus(const Labels& labels) 
   return out;
 }
 
+prometheus::MetricType ToPrometheus(MetricType type) {
+  switch (type) {
+    case MetricType::kCounter:
+      return prometheus::MetricType::Counter;
+    case MetricType::kGauge:
+      return prometheus::MetricType::Gauge;
+    case MetricType::kHistogram:
+      return prometheus::MetricType::Histogram;
+  }
+  return prometheus::MetricType::Untyped;
+}
+
 prometheus::ClientMetric::Histogram Read(const Histogram& histogram) {
   prometheus::ClientMetric::Histogram out;
   const std::vector<double>& bounds = histogram.bounds();
@@ -52,47 +64,27 @@ prometheus::ClientMetric::Histogram Read(const Histogram& histogram) {
 
 }  // namespace
 
-// Exactly one of `read`, `histogram`, and `lister` is set.
 struct Exposition::Item {
-  static std::unique_ptr<Item> Of(std::string_view name, std::string_view help,
-                                  prometheus::MetricType type, Labels labels) {
-    return std::make_unique<Item>(Item{.name = std::string(name),
-                                       .help = std::string(help),
-                                       .type = type,
-                                       .labels = std::move(labels)});
-  }
-
   uint64_t id = 0;
   std::string name;
   std::string help;
-  prometheus::MetricType type = prometheus::MetricType::Untyped;
+  MetricType type = MetricType::kGauge;
   Labels labels;
-  std::function<double()> read;  // value of a counter or gauge
-  const Histogram* histogram = nullptr;
-  SampleLister lister;
+  SampleSource source;
 };
-
-Registration::Registration(Registration&& other) noexcept
-    : exposition_(std::exchange(other.exposition_, nullptr)), id_(other.id_) {}
-
-Registration& Registration::operator=(Registration&& other) noexcept {
-  if (this != &other) {
-    if (exposition_ != nullptr) exposition_->Remove(id_);
-    exposition_ = std::exchange(other.exposition_, nullptr);
-    id_ = other.id_;
-  }
-  return *this;
-}
-
-Registration::~Registration() {
-  if (exposition_ != nullptr) exposition_->Remove(id_);
-}
 
 Exposition::Exposition() = default;
 Exposition::~Exposition() = default;
 
-Registration Exposition::Insert(std::unique_ptr<Item> item) {
-  PITWALL_CHECK(ValidName(item->name, true));
+uint64_t Exposition::Insert(std::string_view name, std::string_view help, MetricType type,
+                            Labels labels, SampleSource source) {
+  PITWALL_CHECK(ValidName(name, true));
+  auto item = std::make_unique<Item>(Item{.id = 0,
+                                          .name = std::string(name),
+                                          .help = std::string(help),
+                                          .type = type,
+                                          .labels = std::move(labels),
+                                          .source = std::move(source)});
   // prometheus-cpp 1.0.1 does not escape help texts, but newer versions do. Help texts without
   // special characters work with any version.
   for (char& c : item->help) {
@@ -104,52 +96,13 @@ Registration Exposition::Insert(std::unique_ptr<Item> item) {
     PITWALL_CHECK(other->name != item->name || other->type == item->type);
   }
   item->id = next_id_++;
-  const uint64_t id = item->id;
   items_.push_back(std::move(item));
-  return Registration(this, id);
+  return items_.back()->id;
 }
 
 void Exposition::Remove(uint64_t id) {
   MutexLock lock(&mutex_);
   std::erase_if(items_, [id](const auto& item) { return item->id == id; });
-}
-
-Registration Exposition::Add(std::string_view name, std::string_view help, Labels labels,
-                             const Counter* counter) {
-  auto item = Item::Of(name, help, prometheus::MetricType::Counter, std::move(labels));
-  item->read = [counter] { return static_cast<double>(counter->value()); };
-  return Insert(std::move(item));
-}
-
-Registration Exposition::Add(std::string_view name, std::string_view help, Labels labels,
-                             const SharedCounter* counter) {
-  auto item = Item::Of(name, help, prometheus::MetricType::Counter, std::move(labels));
-  item->read = [counter] { return static_cast<double>(counter->value()); };
-  return Insert(std::move(item));
-}
-
-Registration Exposition::Add(std::string_view name, std::string_view help, Labels labels,
-                             const Gauge* gauge) {
-  auto item = Item::Of(name, help, prometheus::MetricType::Gauge, std::move(labels));
-  item->read = [gauge] { return gauge->value(); };
-  return Insert(std::move(item));
-}
-
-Registration Exposition::Add(std::string_view name, std::string_view help, Labels labels,
-                             const Histogram* histogram) {
-  auto item = Item::Of(name, help, prometheus::MetricType::Histogram, std::move(labels));
-  item->histogram = histogram;
-  return Insert(std::move(item));
-}
-
-Registration Exposition::Add(std::string_view name, std::string_view help, MetricType type,
-                             SampleLister lister) {
-  auto item = Item::Of(name, help,
-                       type == MetricType::kCounter ? prometheus::MetricType::Counter
-                                                    : prometheus::MetricType::Gauge,
-                       Labels());
-  item->lister = std::move(lister);
-  return Insert(std::move(item));
 }
 
 std::string Exposition::Render() const {
@@ -163,7 +116,7 @@ std::string Exposition::Render() const {
     for (const auto& item : items_) {
       Family& family = families[item->name];
       if (family.help == nullptr) family.help = &item->help;
-      family.type = item->type;
+      family.type = ToPrometheus(item->type);
       const auto add = [&](const Labels& labels, prometheus::ClientMetric metric) {
         if (family.samples.size() >= kMaxSamplesPerFamily || family.samples.contains(labels)) {
           ++omitted;
@@ -177,16 +130,16 @@ std::string Exposition::Render() const {
         metric.counter.value = metric.gauge.value = value;
         add(labels, std::move(metric));
       };
-      if (item->lister) {
+      if (const auto* const lister = std::get_if<SampleLister>(&item->source)) {
         listed.clear();
-        item->lister(&listed);
+        (*lister)(&listed);
         for (const Sample& sample : listed) add_number(sample.labels, sample.value);
-      } else if (item->histogram != nullptr) {
+      } else if (const auto* const histogram = std::get_if<const Histogram*>(&item->source)) {
         prometheus::ClientMetric metric;
-        metric.histogram = Read(*item->histogram);
+        metric.histogram = Read(**histogram);
         add(item->labels, std::move(metric));
       } else {
-        add_number(item->labels, item->read());
+        add_number(item->labels, std::get<std::function<double()>>(item->source)());
       }
     }
     Family& own = families["pitwall_metrics_omitted_samples"];

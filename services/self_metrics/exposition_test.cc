@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "services/base/text/strings.h"
+#include "services/self_metrics/process.h"
 
 namespace pitwall::self_metrics {
 namespace {
@@ -47,17 +48,17 @@ TEST(Exposition, RendersGoldenText) {
   latency.Observe(0.125);
   latency.Observe(0.5);
   latency.Observe(7);
-  const Registration registrations[] = {
-      exposition.Add("pitwall_polls_total", "Polls.", {{"partition", "1"}}, &polls),
-      exposition.Add("pitwall_polls_total", "Another help.", {{"partition", "0"}}, &polls),
-      exposition.Add("pitwall_errors_total", "Errors.", {}, &errors),
-      exposition.Add("pitwall_lag_seconds", "Lag.", {}, &lag),
-      exposition.Add("pitwall_latency_seconds", "Latency.", {}, &latency),
-      exposition.Add("pitwall_open", "Open.", MetricType::kGauge, [](std::vector<Sample>* out) {
-        out->push_back({{{"rule", "b\"\\\n"}}, std::numeric_limits<double>::infinity()});
-        out->push_back({{{"rule", "a"}}, 2});
-        out->push_back({{{"rule", "a"}}, 3});  // duplicate of the previous sample
-      })};
+  Probe probe(&exposition);
+  probe.Add("pitwall_polls_total", "Polls.", &polls, {{"partition", "1"}});
+  probe.Add("pitwall_polls_total", "Another help.", &polls, {{"partition", "0"}});
+  probe.Add("pitwall_errors_total", "Errors.", &errors);
+  probe.Add("pitwall_lag_seconds", "Lag.", &lag);
+  probe.Add("pitwall_latency_seconds", "Latency.", &latency);
+  probe.ListGauges("pitwall_open", "Open.", [](std::vector<Sample>* out) {
+    out->push_back({{{"rule", "b\"\\\n"}}, std::numeric_limits<double>::infinity()});
+    out->push_back({{{"rule", "a"}}, 2});
+    out->push_back({{{"rule", "a"}}, 3});  // duplicate of the previous sample
+  });
   EXPECT_EQ(exposition.Render(),
             R"(# HELP pitwall_errors_total Errors.
 # TYPE pitwall_errors_total counter
@@ -88,15 +89,15 @@ pitwall_polls_total{partition="1"} 3
 
 TEST(Exposition, PromtoolAcceptsText) {
   Exposition exposition;
-  const std::vector<Registration> process = AddProcessMetrics(&exposition);
-  const Registration build = AddBuildInfo(&exposition, "0.1.0", "notifier");
+  Probe probe(&exposition);
+  AddProcessMetrics(&probe);
+  AddBuildInfo("0.1.0", "notifier", &probe);
   Histogram latency(kLatencyBounds);
   latency.Observe(0.02);
   Gauge gauge;
   gauge.Set(std::nan(""));
-  const Registration more[] = {
-      exposition.Add("pitwall_webhook_latency_seconds", "Latency.", {{"webhook", "a"}}, &latency),
-      exposition.Add("pitwall_temperature_celsius", "Odd \\ help\nin two lines.", {}, &gauge)};
+  probe.Add("pitwall_webhook_latency_seconds", "Latency.", &latency, {{"webhook", "a"}});
+  probe.Add("pitwall_temperature_celsius", "Odd \\ help\nin two lines.", &gauge);
   const std::string text = exposition.Render();
   EXPECT_THAT(text, HasSubstr("pitwall_build_info{service=\"notifier\",version=\"0.1.0\"} 1\n"));
   for (const char* name : {"process_cpu_seconds_total", "process_open_fds", "process_max_fds",
@@ -114,7 +115,8 @@ TEST(Exposition, PromtoolAcceptsText) {
 
 TEST(Exposition, ProcessMetricsDescribeOwnProcess) {
   Exposition exposition;
-  const std::vector<Registration> process = AddProcessMetrics(&exposition);
+  Probe probe(&exposition);
+  AddProcessMetrics(&probe);
   const auto value = [&](std::string_view name) {
     const std::string text = exposition.Render();
     const size_t at = text.find(Cat("\n", name, " "));
@@ -131,26 +133,55 @@ TEST(Exposition, ProcessMetricsDescribeOwnProcess) {
   EXPECT_GT(value("process_start_time_seconds"), 1.6e9);
 }
 
-TEST(Exposition, DestroyedRegistrationRemovesSamples) {
+TEST(Probe, DestroyedOrReplaced_RemovesItsMetrics) {
   Exposition exposition;
+  Counter counter;
+  Probe kept(&exposition);
+  kept.Add("pitwall_b_total", "B.", &counter);
   {
-    Counter counter;
-    Registration a = exposition.Add("pitwall_a_total", "A.", {}, &counter);
-    Registration b = std::move(a);
+    Probe a(&exposition);
+    a.Add("pitwall_a_total", "A.", &counter);
+    Probe b = std::move(a);
     EXPECT_THAT(exposition.Render(), HasSubstr("pitwall_a_total 0"));
-    b = Registration();
+    b = Probe();
     EXPECT_THAT(exposition.Render(), Not(HasSubstr("pitwall_a_total")));
+    b = Probe(&exposition);
+    b.Add("pitwall_a_total", "A.", &counter);
   }
+  EXPECT_THAT(exposition.Render(), Not(HasSubstr("pitwall_a_total")));
+  EXPECT_THAT(exposition.Render(), HasSubstr("pitwall_b_total 0"));
+  kept = Probe();
+  EXPECT_THAT(exposition.Render(), Not(HasSubstr("pitwall_b_total")));
+}
+
+TEST(Probe, ReadsValuesAtEachScrape) {
+  Exposition exposition;
+  size_t open = 1;
+  Probe probe(&exposition);
+  probe.AddGauge("pitwall_open", "Open.", [&open] { return open; }, {{"kind", "a"}});
+  probe.AddCounter("pitwall_opened_total", "Opened.", [&open] { return 2 * open; });
+  EXPECT_THAT(exposition.Render(), HasSubstr("pitwall_open{kind=\"a\"} 1\n"));
+  open = 3;
+  EXPECT_THAT(exposition.Render(), HasSubstr("pitwall_open{kind=\"a\"} 3\n"));
+  EXPECT_THAT(exposition.Render(), HasSubstr("# TYPE pitwall_opened_total counter\n"
+                                             "pitwall_opened_total 6\n"));
+}
+
+TEST(Probe, WithoutExposition_IgnoresMetrics) {
+  Counter counter;
+  Probe probe;
+  probe.Add("pitwall_a_total", "A.", &counter);
+  const Probe other = std::move(probe);
 }
 
 TEST(Exposition, LimitsSamplesPerFamily) {
   Exposition exposition;
-  const Registration many =
-      exposition.Add("pitwall_many", "Many.", MetricType::kGauge, [](std::vector<Sample>* out) {
-        for (size_t i = 0; i < Exposition::kMaxSamplesPerFamily + 5; ++i) {
-          out->push_back({Labels{{"i", Cat(i)}}, 1});
-        }
-      });
+  Probe probe(&exposition);
+  probe.ListGauges("pitwall_many", "Many.", [](std::vector<Sample>* out) {
+    for (size_t i = 0; i < Exposition::kMaxSamplesPerFamily + 5; ++i) {
+      out->push_back({Labels{{"i", Cat(i)}}, 1});
+    }
+  });
   EXPECT_THAT(exposition.Render(), HasSubstr("pitwall_metrics_omitted_samples 5\n"));
 }
 
@@ -158,9 +189,10 @@ TEST(Exposition, SecondTypeForFamilyFails) {
   Exposition exposition;
   Counter counter;
   Gauge gauge;
-  const Registration a = exposition.Add("pitwall_a_total", "A.", {}, &counter);
-  EXPECT_DEATH((void)exposition.Add("pitwall_a_total", "A.", {}, &gauge), "check failed");
-  EXPECT_DEATH((void)exposition.Add("1st", "A.", {}, &gauge), "check failed");
+  Probe probe(&exposition);
+  probe.Add("pitwall_a_total", "A.", &counter);
+  EXPECT_DEATH(probe.Add("pitwall_a_total", "A.", &gauge), "check failed");
+  EXPECT_DEATH(probe.Add("1st", "A.", &gauge), "check failed");
 }
 
 TEST(Instruments, ConcurrentWritesAndReads_LoseNoUpdates) {
@@ -168,9 +200,10 @@ TEST(Instruments, ConcurrentWritesAndReads_LoseNoUpdates) {
   Counter counter;
   SharedCounter shared;
   Histogram histogram(std::array<double, 1>{1.0});
-  const Registration r[] = {exposition.Add("pitwall_a_total", "A.", {}, &counter),
-                            exposition.Add("pitwall_b_total", "B.", {}, &shared),
-                            exposition.Add("pitwall_c_seconds", "C.", {}, &histogram)};
+  Probe probe(&exposition);
+  probe.Add("pitwall_a_total", "A.", &counter);
+  probe.Add("pitwall_b_total", "B.", &shared);
+  probe.Add("pitwall_c_seconds", "C.", &histogram);
   std::thread other([&] {
     for (int i = 0; i < 10'000; ++i) shared.Add();
   });

@@ -1,6 +1,6 @@
 // Metric instruments that are fast enough for hot paths. Each instrument has a single writing
 // thread (relaxed load and store, no locked instruction). Any thread may read. Keep a component's
-// instruments in a struct, and register their addresses with an Exposition.
+// instruments in a struct, and add them to the component's Probe (probe.h).
 #pragma once
 
 #include <algorithm>

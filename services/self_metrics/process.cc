@@ -1,3 +1,5 @@
+#include "services/self_metrics/process.h"
+
 #include <dirent.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -7,7 +9,6 @@
 #include <string>
 
 #include "services/base/text/strings.h"
-#include "services/self_metrics/exposition.h"
 
 namespace pitwall::self_metrics {
 namespace {
@@ -78,49 +79,36 @@ SampleLister FromStat(double ProcessStat::*field) {
 
 }  // namespace
 
-std::vector<Registration> AddProcessMetrics(Exposition* exposition) {
-  std::vector<Registration> out;
-  out.push_back(exposition->Add("process_cpu_seconds_total",
-                                "Total user and system CPU time spent in seconds.",
-                                MetricType::kCounter, FromStat(&ProcessStat::cpu_seconds)));
-  out.push_back(exposition->Add("process_virtual_memory_bytes", "Virtual memory size in bytes.",
-                                MetricType::kGauge, FromStat(&ProcessStat::virtual_bytes)));
-  out.push_back(exposition->Add("process_resident_memory_bytes", "Resident memory size in bytes.",
-                                MetricType::kGauge, FromStat(&ProcessStat::resident_bytes)));
-  out.push_back(exposition->Add("process_start_time_seconds",
-                                "Start time of the process since unix epoch in seconds.",
-                                MetricType::kGauge, [](std::vector<Sample>* samples) {
-                                  const std::optional<ProcessStat> stat = ReadStat();
-                                  const std::optional<double> boot = BootTime();
-                                  if (stat && boot)
-                                    samples->push_back({{}, *boot + stat->start_since_boot});
-                                }));
-  out.push_back(exposition->Add("process_open_fds", "Number of open file descriptors.",
-                                MetricType::kGauge, [](std::vector<Sample>* samples) {
-                                  if (const std::optional<double> files = OpenFiles()) {
-                                    samples->push_back({{}, *files});
-                                  }
-                                }));
-  out.push_back(exposition->Add("process_max_fds", "Maximum number of open file descriptors.",
-                                MetricType::kGauge, [](std::vector<Sample>* samples) {
-                                  samples->push_back({{}, Limit(RLIMIT_NOFILE)});
-                                }));
-  out.push_back(exposition->Add("process_virtual_memory_max_bytes",
-                                "Maximum amount of virtual memory available in bytes.",
-                                MetricType::kGauge, [](std::vector<Sample>* samples) {
-                                  samples->push_back({{}, Limit(RLIMIT_AS)});
-                                }));
-  return out;
+void AddProcessMetrics(Probe* probe) {
+  probe->ListCounters("process_cpu_seconds_total",
+                      "Total user and system CPU time spent in seconds.",
+                      FromStat(&ProcessStat::cpu_seconds));
+  probe->ListGauges("process_virtual_memory_bytes", "Virtual memory size in bytes.",
+                    FromStat(&ProcessStat::virtual_bytes));
+  probe->ListGauges("process_resident_memory_bytes", "Resident memory size in bytes.",
+                    FromStat(&ProcessStat::resident_bytes));
+  probe->ListGauges("process_start_time_seconds",
+                    "Start time of the process since unix epoch in seconds.",
+                    [](std::vector<Sample>* out) {
+                      const std::optional<ProcessStat> stat = ReadStat();
+                      const std::optional<double> boot = BootTime();
+                      if (stat && boot) out->push_back({{}, *boot + stat->start_since_boot});
+                    });
+  probe->ListGauges("process_open_fds", "Number of open file descriptors.",
+                    [](std::vector<Sample>* out) {
+                      if (const std::optional<double> files = OpenFiles())
+                        out->push_back({{}, *files});
+                    });
+  probe->AddGauge("process_max_fds", "Maximum number of open file descriptors.",
+                  [] { return Limit(RLIMIT_NOFILE); });
+  probe->AddGauge("process_virtual_memory_max_bytes",
+                  "Maximum amount of virtual memory available in bytes.",
+                  [] { return Limit(RLIMIT_AS); });
 }
 
-Registration AddBuildInfo(Exposition* exposition, std::string_view version,
-                          std::string_view service) {
-  return exposition->Add(
-      "pitwall_build_info", "Always 1; the labels are the version and the service.",
-      MetricType::kGauge,
-      [labels = Labels{{"version", version}, {"service", service}}](std::vector<Sample>* samples) {
-        samples->push_back({labels, 1});
-      });
+void AddBuildInfo(std::string_view version, std::string_view service, Probe* probe) {
+  probe->AddGauge("pitwall_build_info", "Always 1; the labels are the version and the service.",
+                  [] { return 1; }, {{"version", version}, {"service", service}});
 }
 
 }  // namespace pitwall::self_metrics

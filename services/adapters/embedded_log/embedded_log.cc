@@ -5,6 +5,7 @@
 #include "services/adapters/embedded_log/log_core.h"
 #include "services/adapters/embedded_log/partition_reader.h"
 #include "services/base/text/strings.h"
+#include "services/self_metrics/probe.h"
 
 namespace pitwall::log {
 namespace {
@@ -53,7 +54,10 @@ class LogCommitter final : public Committer {
 
 class EmbeddedLogImpl final : public EmbeddedLog {
  public:
-  explicit EmbeddedLogImpl(std::shared_ptr<LogCore> core) : core_(std::move(core)) {}
+  EmbeddedLogImpl(std::shared_ptr<LogCore> core, self_metrics::Exposition* exposition)
+      : core_(std::move(core)), probe_(exposition) {
+    AddMetrics();
+  }
   ~EmbeddedLogImpl() override { core_->Close(); }
 
   Status EnsureTopic(std::string_view topic, const TopicConfig& config) override {
@@ -116,7 +120,36 @@ class EmbeddedLogImpl final : public EmbeddedLog {
   EmbeddedLogStats Stats() override { return core_->Stats(); }
 
  private:
+  void AddMetrics() {
+    probe_.AddCounter("pitwall_log_failed_flushes_total", "Failed flushes of files of the log.",
+                      [this] { return Stats().failed_flushes; });
+    probe_.AddGauge("pitwall_log_suspended_partitions",
+                    "Partitions that do not accept records because their data cannot be flushed.",
+                    [this] { return Stats().suspended_partitions; });
+    probe_.AddGauge("pitwall_log_retention_suspended",
+                    "1 while retention by age is suspended after a jump of the wall clock.",
+                    [this] { return Stats().retention_suspended; });
+    probe_.AddGauge("pitwall_log_bytes", "Committed bytes of all segments.",
+                    [this] { return Stats().segment_bytes; });
+    probe_.AddGauge(
+        "pitwall_log_clock_ahead_seconds",
+        "Seconds by which append times are ahead of the wall clock after it was set back.",
+        [this] { return static_cast<double>(Stats().clock_ahead_ns) / 1e9; });
+    probe_.ListCounters("pitwall_log_damage_total",
+                        "Damage found in the log since the start, by kind and topic; healed: "
+                        "repaired without loss.",
+                        [this](std::vector<self_metrics::Sample>* out) {
+                          for (const DamageCount& damage : DamageCounts()) {
+                            out->push_back({{{"kind", DamageKindName(damage.kind)},
+                                             {"topic", damage.topic},
+                                             {"healed", damage.healed ? "true" : "false"}},
+                                            static_cast<double>(damage.count)});
+                          }
+                        });
+  }
+
   const std::shared_ptr<LogCore> core_;
+  self_metrics::Probe probe_;
 };
 
 }  // namespace
@@ -152,10 +185,11 @@ std::string_view DamageKindName(DamageKind kind) {
 }
 
 StatusOr<std::unique_ptr<EmbeddedLog>> OpenEmbeddedLog(const EmbeddedLogOptions& options,
-                                                       Clock* clock) {
+                                                       Clock* clock,
+                                                       self_metrics::Exposition* exposition) {
   auto core = LogCore::Open(options, clock);
   if (!core.ok()) return Annotate(core.status(), "embedded log");
-  return std::make_unique<EmbeddedLogImpl>(*std::move(core));
+  return std::make_unique<EmbeddedLogImpl>(*std::move(core), exposition);
 }
 
 }  // namespace pitwall::log

@@ -21,6 +21,7 @@
 #include "services/base/clock.h"
 #include "services/base/status.h"
 #include "services/io/io.h"
+#include "services/self_metrics/exposition.h"
 
 namespace pitwall::files {
 class DiskFaults;  // injects write failures in tests
@@ -152,11 +153,12 @@ class EmbeddedLog : public Log {
   virtual EmbeddedLogStats Stats() = 0;
 };
 
-// Opens a log. `clock` is borrowed and must outlive the log and all objects created from it.
-// Returns FailedPrecondition if this or another process writes to the directory, InvalidArgument
-// for an invalid option, DataLoss for damage (see salvage), and NotFound if read_only is set and no
-// log exists.
-StatusOr<std::unique_ptr<EmbeddedLog>> OpenEmbeddedLog(const EmbeddedLogOptions& options,
-                                                       Clock* clock);
+// Opens a log. `clock` is borrowed and must outlive the log and all objects created from it. The
+// exposition is borrowed and may be null. Returns FailedPrecondition if this or another process
+// writes to the directory, InvalidArgument for an invalid option, DataLoss for damage (see
+// salvage), and NotFound if read_only is set and no log exists.
+StatusOr<std::unique_ptr<EmbeddedLog>> OpenEmbeddedLog(
+    const EmbeddedLogOptions& options, Clock* clock,
+    self_metrics::Exposition* exposition = nullptr);
 
 }  // namespace pitwall::log

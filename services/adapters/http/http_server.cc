@@ -17,6 +17,7 @@
 #include "services/adapters/http/tls_context.h"
 #include "services/base/system/worker.h"
 #include "services/base/text/strings.h"
+#include "services/self_metrics/probe.h"
 
 namespace pitwall::http {
 namespace {
@@ -30,7 +31,7 @@ HttpResponse Busy(std::string_view text) {
 class BeastServer final : public HttpServer, private SessionOwner {
  public:
   BeastServer(HttpServerOptions options, Router router, Gate gate,
-              std::optional<TlsContextSource> tls)
+              std::optional<TlsContextSource> tls, self_metrics::Exposition* exposition)
       : options_(std::move(options)),
         router_(std::move(router)),
         gate_(std::move(gate)),
@@ -40,7 +41,15 @@ class BeastServer final : public HttpServer, private SessionOwner {
         lanes_(options_, &io_),
         connections_(options_.limits),
         streams_(options_.limits),
-        rejected_(tls_.has_value(), options_.timeouts.linger_ns) {}
+        rejected_(tls_.has_value(), options_.timeouts.linger_ns),
+        probe_(exposition) {
+    probe_.Add("pitwall_http_connections_total", "Connections accepted.", &counters_.connections);
+    probe_.Add("pitwall_http_requests_total", "Requests read.", &counters_.requests);
+    for (size_t i = 0; i < kRefusalNames.size(); ++i) {
+      probe_.Add("pitwall_http_refused_total", "Refused connections and requests, by reason.",
+                 &counters_.refused[i], {{"reason", kRefusalNames[i]}});
+    }
+  }
 
   ~BeastServer() override { Stop(0); }
 
@@ -185,6 +194,7 @@ class BeastServer final : public HttpServer, private SessionOwner {
   StreamCounts streams_;
   RejectedConnections rejected_;
   bool stopping_ = false;
+  self_metrics::Probe probe_;
 };
 
 Status CheckOptions(const HttpServerOptions& o) {
@@ -200,7 +210,8 @@ Status CheckOptions(const HttpServerOptions& o) {
 }  // namespace
 
 StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(HttpServerOptions options,
-                                                        std::vector<HttpRoute> routes) {
+                                                        std::vector<HttpRoute> routes,
+                                                        self_metrics::Exposition* exposition) {
   RETURN_IF_ERROR(CheckOptions(options));
   ASSIGN_OR_RETURN(const ListenAddress address, ParseListenAddress(options.listen));
   if (!address.loopback && options.access.tokens.empty()) {
@@ -218,7 +229,7 @@ StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(HttpServerOptions option
   Gate gate(options.access.tokens, address.loopback, options.access.allowed_hosts,
             options.access.allowed_origins, options.access.sessions);
   auto server = std::make_unique<BeastServer>(std::move(options), std::move(router),
-                                              std::move(gate), std::move(tls));
+                                              std::move(gate), std::move(tls), exposition);
   RETURN_IF_ERROR(server->Listen(address));
   return server;
 }

@@ -30,6 +30,7 @@
 #include "services/base/status.h"
 #include "services/base/system/access.h"
 #include "services/self_metrics/exposition.h"
+#include "services/self_metrics/instruments.h"
 
 namespace pitwall::http {
 
@@ -98,9 +99,10 @@ class HttpServer {
  public:
   // Starts listening and serving. Returns InvalidArgument for an invalid address, a duplicate
   // route, or a missing token on a non-loopback address. Returns Unavailable if the address is in
-  // use.
-  static StatusOr<std::unique_ptr<HttpServer>> Start(HttpServerOptions options,
-                                                     std::vector<HttpRoute> routes);
+  // use. The exposition is borrowed and may be null.
+  static StatusOr<std::unique_ptr<HttpServer>> Start(
+      HttpServerOptions options, std::vector<HttpRoute> routes,
+      self_metrics::Exposition* exposition = nullptr);
   virtual ~HttpServer() = default;  // stops the server
   virtual uint16_t port() const = 0;
   virtual std::string address() const = 0;  // "127.0.0.1:9870"

@@ -4,7 +4,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "services/adapters/embedded_log/embedded_log.h"
 #include "services/app/config/config.h"
@@ -15,12 +14,10 @@
 
 namespace pitwall {
 
-// Owner of the log and its metrics. Open is called once; Health may be called from any thread
-// afterward.
+// Owner of the log. Open is called once; Health may be called from any thread afterward.
 class HostLog {
  public:
-  // Opens the configured log and registers its metrics. `service` is part of the client ID. Both
-  // pointers are borrowed.
+  // Opens the configured log. `service` is part of the client ID. Both pointers are borrowed.
   Status Open(const Config& config, std::string_view service, Clock* clock,
               self_metrics::Exposition* exposition);
   // Returns the log. Requires that Open has succeeded.
@@ -30,12 +27,9 @@ class HostLog {
   Status Health() const;
 
  private:
-  void RegisterMetrics(self_metrics::Exposition* exposition);
-
   std::unique_ptr<Log> log_;
   log::EmbeddedLog* embedded_log_ = nullptr;  // log_ if the log is embedded, otherwise null
   std::string data_dir_;                      // directory that contains the embedded log
-  std::vector<self_metrics::Registration> registrations_;
 };
 
 }  // namespace pitwall

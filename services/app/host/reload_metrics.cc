@@ -1,16 +1,16 @@
 #include "services/app/host/reload_metrics.h"
 
+#include "services/base/clock.h"
+
 namespace pitwall {
 
-void ReloadMetrics::Register(self_metrics::Exposition* exposition, int64_t now_ns) {
-  registrations_.push_back(
-      exposition->Add("pitwall_config_last_reload_successful",
-                      "1 if the last read of the configuration and its rule files succeeded.",
-                      Labels(), &last_reload_successful_));
-  registrations_.push_back(
-      exposition->Add("pitwall_config_last_reload_success_timestamp_seconds",
-                      "Unix time of the last successful read of the configuration.", Labels(),
-                      &last_reload_success_));
+ReloadMetrics::ReloadMetrics(self_metrics::Exposition* exposition, int64_t now_ns)
+    : probe_(exposition) {
+  probe_.Add("pitwall_config_last_reload_successful",
+             "1 if the last read of the configuration and its rule files succeeded.",
+             &last_reload_successful_);
+  probe_.Add("pitwall_config_last_reload_success_timestamp_seconds",
+             "Unix time of the last successful read of the configuration.", &last_reload_success_);
   Report(true, now_ns);
 }
 

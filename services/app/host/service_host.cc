@@ -9,6 +9,7 @@
 #include "services/base/duration.h"
 #include "services/base/log.h"
 #include "services/base/text/strings.h"
+#include "services/self_metrics/process.h"
 
 namespace pitwall {
 namespace {
@@ -37,7 +38,10 @@ http::HttpRoute IssueMetricsRoute(notifier::Notifier* notifier) {
 }  // namespace
 
 ServiceHost::ServiceHost(std::string service, const Roles& roles, Config config)
-    : service_(std::move(service)), roles_(roles), config_(std::move(config)) {}
+    : service_(std::move(service)), roles_(roles), config_(std::move(config)) {
+  self_metrics::AddProcessMetrics(&probe_);
+  self_metrics::AddBuildInfo(PITWALL_VERSION, service_, &probe_);
+}
 
 ServiceHost::~ServiceHost() { Stop(); }
 
@@ -50,10 +54,6 @@ Status ServiceHost::Start() {
     return InvalidArgument(Cat("log.kind: embedded supports only one process (got service ",
                                service_, "); set log.kind to kafka, or run pitwall standalone"));
   }
-  for (self_metrics::Registration& registration : self_metrics::AddProcessMetrics(&exposition_)) {
-    registrations_.push_back(std::move(registration));
-  }
-  registrations_.push_back(self_metrics::AddBuildInfo(&exposition_, PITWALL_VERSION, service_));
   RETURN_IF_ERROR(MakePrivateDirectory(config_.data_dir));
   RETURN_IF_ERROR(log_.Open(config_, service_, &clock_, &exposition_));
   if (roles_.processor || roles_.notifier || roles_.executor || roles_.insights) {
@@ -183,25 +183,10 @@ Status ServiceHost::StartHttp() {
                      insights_->Serve(config_, captures, &options));
     for (http::HttpRoute& route : served) routes.push_back(std::move(route));
   }
-  ASSIGN_OR_RETURN(http_, http::HttpServer::Start(options, std::move(routes)));
-  RegisterHttpMetrics();
-  reload_metrics_.Register(&exposition_, clock_.WallNs());
+  ASSIGN_OR_RETURN(http_, http::HttpServer::Start(options, std::move(routes), &exposition_));
   PITWALL_LOG(kInfo, "http", config_.http.tls.certificate.empty() ? "http" : "https", "://",
               http_->address(), "/metrics, /healthz, /readyz");
   return OkStatus();
-}
-
-void ServiceHost::RegisterHttpMetrics() {
-  const http::HttpServerCounters& counters = http_->counters();
-  registrations_.push_back(exposition_.Add("pitwall_http_connections_total",
-                                           "Connections accepted.", {}, &counters.connections));
-  registrations_.push_back(
-      exposition_.Add("pitwall_http_requests_total", "Requests read.", {}, &counters.requests));
-  for (size_t i = 0; i < http::kRefusalNames.size(); ++i) {
-    registrations_.push_back(exposition_.Add(
-        "pitwall_http_refused_total", "Refused connections and requests, by reason.",
-        Labels({{"reason", http::kRefusalNames[i]}}), &counters.refused[i]));
-  }
 }
 
 void ServiceHost::ReportReload(bool successful) {

@@ -19,6 +19,7 @@
 #include "services/base/status.h"
 #include "services/base/system/worker.h"
 #include "services/self_metrics/exposition.h"
+#include "services/self_metrics/probe.h"
 
 namespace pitwall {
 
@@ -54,7 +55,6 @@ class ServiceHost {
   Status StartRoles();
   Status StartHttp();
   std::vector<http::HttpRoute> HealthRoutes();
-  void RegisterHttpMetrics();
   Status Health() const;
   Status Ready() const;
   void WatchReadiness();
@@ -64,8 +64,8 @@ class ServiceHost {
   Config config_;  // not readable by other threads because Reload changes it
   clock::SystemClock clock_;
   self_metrics::Exposition exposition_;
-  ReloadMetrics reload_metrics_;
-  std::vector<self_metrics::Registration> registrations_;
+  self_metrics::Probe probe_{&exposition_};  // metrics of the process
+  ReloadMetrics reload_metrics_{&exposition_, clock_.WallNs()};
   HostLog log_;
   // The following members are set only if this process has the role.
   std::unique_ptr<ProcessorRole> processor_;

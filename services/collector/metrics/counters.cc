@@ -14,22 +14,21 @@ void Counters::CountRefused(Refusal why, std::string_view owner_class) {
   }
 }
 
-std::vector<CounterValue> Counters::List() const {
-  std::vector<CounterValue> out;
-  const auto add = [&out](std::string_view name, std::string_view help, std::vector<Label> labels,
-                          const Number& number, bool monotonic) {
-    out.push_back({Cat("pitwall_collector_", name), help, std::move(labels),
-                   static_cast<double>(number.load(std::memory_order_relaxed)), monotonic});
+void Counters::AddMetrics(self_metrics::Probe* probe) const {
+  constexpr std::string_view kPrefix = "pitwall_collector_";
+  const auto read = [](const Number& number) {
+    return [value = &number] { return value->load(std::memory_order_relaxed); };
   };
-  const auto counter = [&add](std::string_view name, const Number& number, std::string_view help) {
-    add(name, help, {}, number, true);
+  const auto counter = [&](std::string_view name, const Number& number, std::string_view help,
+                           Labels labels = {}) {
+    probe->AddCounter(Cat(kPrefix, name), help, read(number), std::move(labels));
   };
-  const auto gauge = [&add](std::string_view name, const Number& number, std::string_view help) {
-    add(name, help, {}, number, false);
+  const auto gauge = [&](std::string_view name, const Number& number, std::string_view help) {
+    probe->AddGauge(Cat(kPrefix, name), help, read(number));
   };
-  const auto by_reason = [&add](std::string_view name, std::string_view help,
-                                std::initializer_list<std::pair<const char*, const Number*>> all) {
-    for (const auto& [reason, number] : all) add(name, help, {{"reason", reason}}, *number, true);
+  const auto by_reason = [&](std::string_view name, std::string_view help,
+                             std::initializer_list<std::pair<const char*, const Number*>> all) {
+    for (const auto& [reason, number] : all) counter(name, *number, help, {{"reason", reason}});
   };
   counter("ticks_total", ticks, "Samples taken of the node.");
   counter("ticks_missed_total", ticks_missed, "Multiples of the interval without a sample.");
@@ -52,11 +51,9 @@ std::vector<CounterValue> Counters::List() const {
       {{"too_many", &clients_refused}, {"malformed", &clients_malformed}, {"lost", &clients_lost}});
   for (size_t why = 0; why < kRefusals; ++why) {
     for (size_t i = 0; i < kOwnerClasses.size(); ++i) {
-      add("clients_refused_total",
-          "Clients refused or closed with a reason, by class of their owner.",
-          {{"reason", std::string(RefusalName(static_cast<Refusal>(why)))},
-           {"owner", std::string(kOwnerClasses[i])}},
-          refusals[why][i], true);
+      counter("clients_refused_total", refusals[why][i],
+              "Clients refused or closed with a reason, by class of their owner.",
+              {{"reason", RefusalName(static_cast<Refusal>(why))}, {"owner", kOwnerClasses[i]}});
     }
   }
   counter("client_messages_total", client_messages, "Messages from training processes.");
@@ -70,15 +67,15 @@ std::vector<CounterValue> Counters::List() const {
       "client_late_hellos_total", late_hellos,
       "Training processes whose hello came after the collector's promise had passed their start.");
   for (size_t i = 0; i < steps::kDrops; ++i) {
-    add("step_series_dropped_total", "Spans that did not produce a per-step sample.",
-        {{"reason", std::string(steps::DropName(static_cast<steps::Drop>(i)))}}, step_drops[i],
-        true);
+    counter("step_series_dropped_total", step_drops[i],
+            "Spans that did not produce a per-step sample.",
+            {{"reason", steps::DropName(static_cast<steps::Drop>(i))}});
   }
   counter("captures_total", captures_begun, "Captures of jobs with ranks on this node.");
-  const auto by_source = [&add](std::string_view source, const Number& number) {
-    add("captured_ranks_total",
-        "Captured ranks, by the source of the capture: their client or the system.",
-        {{"source", std::string(source)}}, number, true);
+  const auto by_source = [&](std::string_view source, const Number& number) {
+    counter("captured_ranks_total", number,
+            "Captured ranks, by the source of the capture: their client or the system.",
+            {{"source", source}});
   };
   by_source("client", captures_by_client);
   by_source("system", captures_by_system);
@@ -106,7 +103,6 @@ std::vector<CounterValue> Counters::List() const {
   gauge("spool_bytes", spool_bytes, "Bytes in the on-disk spool that wait for the log.");
   gauge("spool_records", spool_records, "Records in the on-disk spool that wait for the log.");
   gauge("queue_bytes", queue_bytes, "Bytes in memory that wait for the log.");
-  return out;
 }
 
 }  // namespace pitwall::collector

@@ -4,24 +4,13 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include "services/codec/steps/step_series.h"
 #include "services/collector/metrics/refusal.h"
-#include "services/model/labels.h"
+#include "services/self_metrics/probe.h"
 
 namespace pitwall::collector {
-
-// One sample in the /metrics output.
-struct CounterValue {
-  std::string name;       // starts with pitwall_collector_
-  std::string_view help;  // a static string
-  std::vector<Label> labels;
-  double value = 0;
-  bool monotonic = true;  // true for a counter, false for a gauge
-};
 
 // Atomic values that any thread may update and read. All values except gauges only increase.
 struct Counters {
@@ -81,7 +70,8 @@ struct Counters {
   std::array<std::array<Number, kOwnerClasses.size()>, kRefusals> refusals{};
   void CountRefused(Refusal why, std::string_view owner_class);
 
-  std::vector<CounterValue> List() const;
+  // Adds the metrics pitwall_collector_*. The counters must outlive the probe.
+  void AddMetrics(self_metrics::Probe* probe) const;
 };
 
 }  // namespace pitwall::collector

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "services/collector/collector.h"
 #include "services/collector/files/testing/temporary_root.h"
 #include "services/collector/ranks/testing/decode.h"
+#include "services/self_metrics/testing/metric_value.h"
 #include "tests/fakes/fake_appender.h"
 #include "tests/fakes/fake_clock.h"
 
@@ -32,7 +34,7 @@ class CollectorTest : public ::testing::Test {
   }
 
   void Start() {
-    auto created = Collector::Create(options_, clock_, &appender_);
+    auto created = Collector::Create(options_, clock_, &appender_, &exposition_);
     ASSERT_TRUE(created.ok()) << created.status();
     collector_ = *std::move(created);
     const Status status = collector_->Start();
@@ -59,18 +61,15 @@ class CollectorTest : public ::testing::Test {
     root_.Write(Cat("proc/", getpid(), "/status"), Cat("Uid:\t0\t", getuid(), "\t0\t0\n"));
   }
   double Counter(std::string_view name, std::string_view reason = "") const {
-    for (const CounterValue& counter : collector_->Counters()) {
-      if (counter.name != name) continue;
-      if (reason.empty() || (!counter.labels.empty() && counter.labels[0].value == reason))
-        return counter.value;
-    }
-    ADD_FAILURE() << "counter not found: " << name;
-    return 0;
+    const std::optional<double> value = self_metrics::MetricValue(exposition_, name, reason);
+    EXPECT_TRUE(value.has_value()) << name;
+    return value.value_or(0);
   }
 
   TestRoot root_;
   fakes::FakeClock clock_{1'767'225'600 * kNanosPerSecond + 123'456'789};
   fakes::FakeAppender appender_;
+  self_metrics::Exposition exposition_;
   Options options_;
   std::unique_ptr<Collector> collector_;
 };

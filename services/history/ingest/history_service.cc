@@ -8,14 +8,16 @@
 
 namespace pitwall::history {
 
-HistoryService::HistoryService(Clock* clock, Log* log, HistoryOptions options)
-    : clock_(clock), log_(log), options_(std::move(options)) {}
+HistoryService::HistoryService(Clock* clock, Log* log, HistoryOptions options,
+                               self_metrics::Exposition* exposition)
+    : clock_(clock), log_(log), options_(std::move(options)), probe_(exposition) {}
 
 HistoryService::~HistoryService() { Stop(); }
 
-StatusOr<std::unique_ptr<HistoryService>> HistoryService::Open(Clock* clock, Log* log,
-                                                               HistoryOptions options) {
-  std::unique_ptr<HistoryService> out(new HistoryService(clock, log, std::move(options)));
+StatusOr<std::unique_ptr<HistoryService>> HistoryService::Open(
+    Clock* clock, Log* log, HistoryOptions options, self_metrics::Exposition* exposition) {
+  std::unique_ptr<HistoryService> out(
+      new HistoryService(clock, log, std::move(options), exposition));
   // Positions from an earlier process are lower than the first position of this process, so the
   // changes since then count as dropped.
   const auto first_place = static_cast<uint64_t>(std::max<int64_t>(clock->WallNs(), 0)) / 1000;
@@ -45,6 +47,7 @@ Status HistoryService::Start() {
   RETURN_IF_ERROR(retention_->Begin());
   for (const auto& ingest : ingests_) ingest->Start();
   retention_->Start();
+  AddMetrics();
   return OkStatus();
 }
 
@@ -54,7 +57,6 @@ void HistoryService::Stop() {
   // All partitions stop reading before any partition seals.
   for (const auto& ingest : ingests_) ingest->RequestStop();
   for (const auto& ingest : ingests_) ingest->Stop();
-  registrations_.clear();
 }
 
 PartitionIngest* HistoryService::IngestOf(const StoredJobPtr& job) const {
@@ -83,18 +85,12 @@ Status HistoryService::EnforceBounds() {
 
 uint64_t HistoryService::disk_bytes() const { return DiskBytes(*store_); }
 
-void HistoryService::RegisterMetrics(self_metrics::Exposition* exposition) {
-  using self_metrics::MetricType;
+void HistoryService::AddMetrics() {
   using self_metrics::Sample;
-  const auto add = [&](std::string_view name, std::string_view help, MetricType type, auto value) {
-    registrations_.push_back(exposition->Add(name, help, type, [value](std::vector<Sample>* out) {
-      out->push_back({Labels(), static_cast<double>(value())});
-    }));
-  };
   StoreCounters& c = store_->counters();
   const auto counter = [&](std::string_view name, std::string_view help,
                            const std::atomic<uint64_t>* value) {
-    add(name, help, MetricType::kCounter, [value] { return value->load(); });
+    probe_.AddCounter(name, help, [value] { return value->load(); });
   };
   counter("pitwall_insights_records_total", "Records of pitwall.telemetry read.", &c.records);
   counter("pitwall_insights_samples_total", "Samples stored.", &c.samples);
@@ -123,7 +119,7 @@ void HistoryService::RegisterMetrics(self_metrics::Exposition* exposition) {
           &c.failed_saves);
   const auto at_start = [&](std::string_view name, std::string_view help,
                             const std::atomic<uint64_t>* value) {
-    add(name, help, MetricType::kGauge, [value] { return value->load(); });
+    probe_.AddGauge(name, help, [value] { return value->load(); });
   };
   at_start("pitwall_insights_adopted_segments",
            "Segments that the last start added to the catalog.", &c.adopted);
@@ -131,36 +127,34 @@ void HistoryService::RegisterMetrics(self_metrics::Exposition* exposition) {
            "Files that the last start moved to the quarantine folder.", &c.quarantined);
   at_start("pitwall_insights_missing_segments",
            "Segments in the catalog that were missing or truncated at the last start.", &c.missing);
-  add("pitwall_insights_retention_suspended",
-      "1 while retention by age is suspended after a jump of the wall clock.", MetricType::kGauge,
-      [this] { return retention_ != nullptr && retention_->suspended() ? 1 : 0; });
-  add("pitwall_insights_bytes", "Bytes on disk.", MetricType::kGauge,
-      [this] { return disk_bytes(); });
-  add("pitwall_insights_head_bytes", "Bytes of rows that exist only in memory.", MetricType::kGauge,
-      [this] {
-        size_t bytes = 0;
-        for (const auto& ingest : ingests_) bytes += ingest->head_bytes();
-        return bytes;
-      });
-  add("pitwall_insights_jobs", "Jobs stored.", MetricType::kGauge,
-      [this] { return store_->All().size(); });
-  add("pitwall_insights_jobs_in_memory",
+  probe_.AddGauge("pitwall_insights_retention_suspended",
+                  "1 while retention by age is suspended after a jump of the wall clock.",
+                  [this] { return retention_->suspended() ? 1 : 0; });
+  probe_.AddGauge("pitwall_insights_bytes", "Bytes on disk.", [this] { return disk_bytes(); });
+  probe_.AddGauge("pitwall_insights_head_bytes", "Bytes of rows that exist only in memory.",
+                  [this] {
+                    size_t bytes = 0;
+                    for (const auto& ingest : ingests_) bytes += ingest->head_bytes();
+                    return bytes;
+                  });
+  probe_.AddGauge("pitwall_insights_jobs", "Jobs stored.", [this] { return store_->All().size(); });
+  probe_.AddGauge(
+      "pitwall_insights_jobs_in_memory",
       "Jobs whose sources, schemas, and windows are in memory. For other jobs, only the overview "
       "is in memory.",
-      MetricType::kGauge, [this] {
+      [this] {
         const std::vector<StoredJobPtr> jobs = store_->All();
         return std::count_if(jobs.begin(), jobs.end(), [](const StoredJobPtr& job) {
           MutexLock lock(&job->mutex());
           return job->loaded();
         });
       });
-  registrations_.push_back(
-      exposition->Add("pitwall_insights_lag_records", "Telemetry records not read yet.",
-                      MetricType::kGauge, [this](std::vector<Sample>* out) {
-                        for (size_t p = 0; p < ingests_.size(); ++p)
-                          out->push_back({Labels({{"partition", Cat(p)}}),
-                                          static_cast<double>(ingests_[p]->lag())});
-                      }));
+  probe_.ListGauges("pitwall_insights_lag_records", "Telemetry records not read yet.",
+                    [this](std::vector<Sample>* out) {
+                      for (size_t p = 0; p < ingests_.size(); ++p)
+                        out->push_back({Labels({{"partition", Cat(p)}}),
+                                        static_cast<double>(ingests_[p]->lag())});
+                    });
 }
 
 StatusOr<StoredJobPtr> HistoryService::Finished(std::string_view wanted) const {

@@ -16,17 +16,18 @@
 #include "services/history/query/segment_query.h"
 #include "services/history/store/history_store.h"
 #include "services/io/io.h"
-#include "services/self_metrics/exposition.h"
+#include "services/self_metrics/probe.h"
 
 namespace pitwall::history {
 
 // Call Open, Start, and Stop from one thread; other methods may be called from any thread. The
-// clock and the log are not owned.
+// clock, the log, and the exposition, which may be null, are not owned.
 class HistoryService final : public HistoryAdmin {
  public:
   // Returns DataLoss with the file and the fix if the catalog is damaged.
-  static StatusOr<std::unique_ptr<HistoryService>> Open(Clock* clock, Log* log,
-                                                        HistoryOptions options);
+  static StatusOr<std::unique_ptr<HistoryService>> Open(
+      Clock* clock, Log* log, HistoryOptions options,
+      self_metrics::Exposition* exposition = nullptr);
   ~HistoryService() override;
 
   // Starts one thread per partition that reads the log. The telemetry topic must exist.
@@ -36,7 +37,6 @@ class HistoryService final : public HistoryAdmin {
   Status Health() const;
   // Returns OK once all records that were in the log at startup have been read.
   Status Ready() const;
-  void RegisterMetrics(self_metrics::Exposition* exposition);
 
   const History& history() const { return *reader_; }
   const StoreCounters& counters() const { return store_->counters(); }
@@ -49,7 +49,9 @@ class HistoryService final : public HistoryAdmin {
   Status ArchiveJob(std::string_view job, const std::string& folder) override;
 
  private:
-  HistoryService(Clock* clock, Log* log, HistoryOptions options);
+  HistoryService(Clock* clock, Log* log, HistoryOptions options,
+                 self_metrics::Exposition* exposition);
+  void AddMetrics();
   StatusOr<StoredJobPtr> Finished(std::string_view job) const;
   PartitionIngest* IngestOf(const StoredJobPtr& job) const;
 
@@ -61,7 +63,7 @@ class HistoryService final : public HistoryAdmin {
   std::vector<std::unique_ptr<PartitionIngest>> ingests_;  // partitions of this process
   int32_t partitions_ = 0;  // number of partitions across all processes
   std::unique_ptr<Retention> retention_;
-  std::vector<self_metrics::Registration> registrations_;
+  self_metrics::Probe probe_;
 };
 
 }  // namespace pitwall::history

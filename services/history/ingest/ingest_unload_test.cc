@@ -4,7 +4,6 @@
 
 #include <thread>
 
-#include "absl/cleanup/cleanup.h"
 #include "services/history/ingest/history_service.h"
 #include "services/history/ingest/testing/ingest_fixture.h"
 #include "services/self_metrics/exposition.h"
@@ -87,9 +86,6 @@ TEST_F(UnloadTest, UnloadedJobExpires_IsNotCountedAsLoaded) {
   Close();
   options_.retention_ns = 3600 * kS;
   Open();
-  self_metrics::Exposition exposition;
-  keep_->RegisterMetrics(&exposition);
-  const absl::Cleanup close = [this] { Close(); };  // must run before the exposition is destroyed
   SendRow(1);
   Changed(JobChange::kEnded, kBegin + 2 * kS, 1, EndDetail::kCompleted);
   OwnedBatch later("rank-0", 1, 0);
@@ -101,7 +97,7 @@ TEST_F(UnloadTest, UnloadedJobExpires_IsNotCountedAsLoaded) {
   AwaitUnloaded(2);
   ASSERT_TRUE(keep_->EnforceBounds().ok());
   EXPECT_THAT(history().Jobs(), SizeIs(1));
-  EXPECT_THAT(exposition.Render(), HasSubstr("\npitwall_insights_jobs_in_memory 0\n"));
+  EXPECT_THAT(exposition_.Render(), HasSubstr("\npitwall_insights_jobs_in_memory 0\n"));
 }
 
 TEST_F(UnloadTest, ReadsDuringUnload_ReturnAllRows) {

@@ -7,32 +7,35 @@
 #include <vector>
 
 #include "services/history/remote/remote_write_worker.h"
-#include "services/self_metrics/exposition.h"
+#include "services/self_metrics/probe.h"
 
 namespace pitwall::history {
 
-// Start and Stop must be called from the same thread. The caller owns all pointers.
+// Start and Stop must be called from the same thread. The caller owns all pointers. The exposition
+// may be null.
 class RemoteWrite {
  public:
-  RemoteWrite(Clock* clock, Log* log, HttpTransport* transport, MirrorOptions options);
+  RemoteWrite(Clock* clock, Log* log, HttpTransport* transport, MirrorOptions options,
+              self_metrics::Exposition* exposition = nullptr);
   ~RemoteWrite();
 
   // Starts one thread per partition.
   void Start(const std::vector<int32_t>& partitions);
   void Stop();  // idempotent
-  void RegisterMetrics(self_metrics::Exposition* exposition);
   const RemoteCounters& counters() const { return counters_; }
   // Returns true if no samples are waiting to be sent.
   bool idle() const;
 
  private:
+  void AddMetrics();
+
   Clock* const clock_;
   Log* const log_;
   HttpTransport* const transport_;
   const MirrorOptions options_;
   RemoteCounters counters_;
   std::vector<std::unique_ptr<RemoteWriteWorker>> mirrors_;
-  std::vector<self_metrics::Registration> registrations_;
+  self_metrics::Probe probe_;
 };
 
 }  // namespace pitwall::history

@@ -59,11 +59,18 @@ class RemoteWriteTest : public ::testing::Test {
   }
   void Start() { Start(&log_); }
   void Start(Log* log) {
-    remote_ = std::make_unique<RemoteWrite>(&clock_, log, &receiver_, options_);
+    remote_ = nullptr;  // removes its metrics before the next instance adds its own
+    remote_ = std::make_unique<RemoteWrite>(&clock_, log, &receiver_, options_, &exposition_);
     remote_->Start({0});
   }
   void Stop() {
     if (remote_ != nullptr) remote_->Stop();
+  }
+  // Appends `count` samples, starts, and returns after all samples have been received.
+  void SendFirst(size_t count) {
+    Append(count);
+    Start();
+    Await([&] { return Received() == count && remote_->idle(); });
   }
   template <typename F>
   void Await(F done) {
@@ -94,6 +101,7 @@ class RemoteWriteTest : public ::testing::Test {
   std::unique_ptr<Appender> appender_;
   FakeReceiver receiver_;
   MirrorOptions options_;
+  self_metrics::Exposition exposition_;
   std::unique_ptr<RemoteWrite> remote_;
   const Schema schema_ = SchemaOf(1, {Labels({{kMetricName, "train_loss"}, {"rank", "0"}})});
   uint64_t sequence_ = 0;
@@ -119,9 +127,7 @@ TEST_F(RemoteWriteTest, SendsExistingAndNewSamples) {
 }
 
 TEST_F(RemoteWriteTest, ResumesAtStoredPositionAfterRestart) {
-  Append(20);
-  Start();
-  Await([&] { return Received() == 20 && remote_->idle(); });
+  SendFirst(20);
   Stop();
   const size_t calls = receiver_.calls().size();
   Append(10);
@@ -240,9 +246,7 @@ TEST_F(RemoteWriteTest, StopDoesNotWaitForReceiver) {
 }
 
 TEST_F(RemoteWriteTest, LogRecreatedWhileRunning_SendsNewSamples) {
-  Append(20);
-  Start();
-  Await([&] { return Received() == 20 && remote_->idle(); });
+  SendFirst(20);
   log_.Recreate(kTelemetryTopic);
   Append(5);
   Await([&] { return Received() == 25; });
@@ -274,9 +278,7 @@ TEST_F(RemoteWriteTest, ReaderMovesBackInRecreatedLog_SendsNewSamples) {
 }
 
 TEST_F(RemoteWriteTest, LogRecreatedWhileStopped_SendsNewSamples) {
-  Append(20);
-  Start();
-  Await([&] { return Received() == 20 && remote_->idle(); });
+  SendFirst(20);
   Stop();
   log_.Recreate(kTelemetryTopic);
   Append(5);
@@ -287,9 +289,7 @@ TEST_F(RemoteWriteTest, LogRecreatedWhileStopped_SendsNewSamples) {
 }
 
 TEST_F(RemoteWriteTest, RecordsOfBothLogsAreSentOnce) {
-  Append(20);
-  Start();
-  Await([&] { return Received() == 20 && remote_->idle(); });
+  SendFirst(20);
   std::vector<Record> copied = log_.Records(kTelemetryTopic);
   copied.resize(3);
   log_.Recreate(kTelemetryTopic);
@@ -303,10 +303,8 @@ TEST_F(RemoteWriteTest, PendingSamplesOfFormerLogAreSent) {
   options_.linger_ns = 3600 * kNanosPerSecond;
   Append(3);
   Start();
-  self_metrics::Exposition exposition;
-  remote_->RegisterMetrics(&exposition);
   Await([&] {
-    return exposition.Render().find("pitwall_insights_remote_write_lag_records 0\n") !=
+    return exposition_.Render().find("pitwall_insights_remote_write_lag_records 0\n") !=
            std::string::npos;
   });
   EXPECT_EQ(Received(), 0U);
@@ -318,9 +316,7 @@ TEST_F(RemoteWriteTest, PendingSamplesOfFormerLogAreSent) {
 }
 
 TEST_F(RemoteWriteTest, LostLogRecordsAreCountedAsGap) {
-  Append(20);
-  Start();
-  Await([&] { return Received() == 20 && remote_->idle(); });
+  SendFirst(20);
   Stop();
   Append(10);
   log_.Drop(kTelemetryTopic, 0, 25);

@@ -9,11 +9,17 @@
 
 namespace pitwall::notifier {
 
-ReceiverReport::ReceiverReport(std::string name, std::shared_ptr<const Receiver> receiver)
+ReceiverReport::ReceiverReport(std::string name, std::shared_ptr<const Receiver> receiver,
+                               self_metrics::Exposition* exposition)
     : name_(std::move(name)),
       receiver_(std::move(receiver)),
       title_(Cat(receiver_->kind(), " ", name_)),
-      seconds_(self_metrics::kLatencyBounds) {}
+      seconds_(self_metrics::kLatencyBounds),
+      probe_(exposition) {
+  AddMetrics("pitwall_receiver_", {{"kind", receiver_->kind()}, {"receiver", name_}});
+  // These metric names date from when webhooks were the only kind of receiver.
+  if (receiver_->kind() == "webhook") AddMetrics("pitwall_webhook_", {{"webhook", name_}});
+}
 
 void ReceiverReport::RecordError(std::string_view error) {
   MutexLock lock(&mutex_);
@@ -62,49 +68,36 @@ ReceiverStatus ReceiverReport::status() const {
   return out;
 }
 
-std::vector<self_metrics::Registration> ReceiverReport::RegisterMetrics(
-    self_metrics::Exposition* exposition) {
-  std::vector<self_metrics::Registration> out;
-  const auto add = [&](const std::string& prefix, const Labels& labels) {
-    const auto counter = [&](std::string_view name, std::string_view help, auto* value) {
-      out.push_back(exposition->Add(Cat(prefix, name), help, labels, value));
-    };
-    counter("deliveries_total", "Events that a receiver accepted.", &delivered_);
-    counter("failed_attempts_total", "Failed attempts, which are retried.", &failed_);
-    counter("given_up_total", "Events moved to the dead-letter topic.", &given_up_);
-    counter("gaps_total",
-            "Number of times events were deleted from the topic before they were sent.", &lost_);
-    counter("log_resets_total",
-            "Number of times the topic's log was replaced and delivery resumed at its first new "
-            "record.",
-            &resets_);
-    counter("store_failures_total", "Failed attempts to store a position.", &store_failures_);
-    counter("request_duration_seconds", "Duration of a delivery attempt.", &seconds_);
-    counter("suppressed_total",
-            "Events withheld because the issue's root cause is open. The first and the newest are "
-            "sent if the cause ends first.",
-            &suppressed_);
-    counter("notifications_unrecorded_total",
-            "Notification records dropped because the log did not accept them.",
-            &notifications_unrecorded_);
-    const auto gauge = [&](std::string_view name, std::string_view help, auto read) {
-      out.push_back(exposition->Add(Cat(prefix, name), help, self_metrics::MetricType::kGauge,
-                                    [labels, read](std::vector<self_metrics::Sample>* samples) {
-                                      samples->push_back({labels, static_cast<double>(read())});
-                                    }));
-    };
-    gauge("pending", "Events read and not yet delivered.", [this] { return pending_.load(); });
-    gauge("withheld_issues", "Open issues withheld from the receiver.",
-          [this] { return withheld_.load(); });
-    gauge("disabled", "1 after the receiver replied that it is gone.",
-          [this] { return disabled_.load() ? 1 : 0; });
-    gauge("breaker_open", "1 while the circuit breaker is open.",
-          [this] { return breaker_open_.load() ? 1 : 0; });
+void ReceiverReport::AddMetrics(const std::string& prefix, const Labels& labels) {
+  const auto counter = [&](std::string_view name, std::string_view help, auto* value) {
+    probe_.Add(Cat(prefix, name), help, value, labels);
   };
-  add("pitwall_receiver_", {{"kind", receiver_->kind()}, {"receiver", name_}});
-  // These metric names date from when webhooks were the only kind of receiver.
-  if (receiver_->kind() == "webhook") add("pitwall_webhook_", {{"webhook", name_}});
-  return out;
+  counter("deliveries_total", "Events that a receiver accepted.", &delivered_);
+  counter("failed_attempts_total", "Failed attempts, which are retried.", &failed_);
+  counter("given_up_total", "Events moved to the dead-letter topic.", &given_up_);
+  counter("gaps_total", "Number of times events were deleted from the topic before they were sent.",
+          &lost_);
+  counter("log_resets_total",
+          "Number of times the topic's log was replaced and delivery resumed at its first new "
+          "record.",
+          &resets_);
+  counter("store_failures_total", "Failed attempts to store a position.", &store_failures_);
+  counter("request_duration_seconds", "Duration of a delivery attempt.", &seconds_);
+  counter("suppressed_total",
+          "Events withheld because the issue's root cause is open. The first and the newest are "
+          "sent if the cause ends first.",
+          &suppressed_);
+  counter("notifications_unrecorded_total",
+          "Notification records dropped because the log did not accept them.",
+          &notifications_unrecorded_);
+  const auto gauge = [&](std::string_view name, std::string_view help, const auto* value) {
+    probe_.AddGauge(
+        Cat(prefix, name), help, [value] { return value->load(); }, labels);
+  };
+  gauge("pending", "Events read and not yet delivered.", &pending_);
+  gauge("withheld_issues", "Open issues withheld from the receiver.", &withheld_);
+  gauge("disabled", "1 after the receiver replied that it is gone.", &disabled_);
+  gauge("breaker_open", "1 while the circuit breaker is open.", &breaker_open_);
 }
 
 }  // namespace pitwall::notifier

@@ -7,20 +7,23 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "services/base/mutex.h"
 #include "services/base/status.h"
 #include "services/io/log_reset_notice.h"
 #include "services/notifier/receivers/delivery_options.h"
 #include "services/self_metrics/exposition.h"
+#include "services/self_metrics/instruments.h"
+#include "services/self_metrics/probe.h"
 
 namespace pitwall::notifier {
 
-// Thread-safe. The worker's thread writes, and any thread may read.
+// Thread-safe. The worker's thread writes, and any thread may read. The exposition is borrowed and
+// may be null.
 class ReceiverReport {
  public:
-  ReceiverReport(std::string name, std::shared_ptr<const Receiver> receiver);
+  ReceiverReport(std::string name, std::shared_ptr<const Receiver> receiver,
+                 self_metrics::Exposition* exposition = nullptr);
 
   // Returns the name for log lines, such as "webhook pager".
   const std::string& title() const { return title_; }
@@ -50,9 +53,11 @@ class ReceiverReport {
   ReceiverStatus status() const;
   // Returns FailedPrecondition for some time after RecordReset. `now_ns` is a monotonic time.
   Status Health(int64_t now_ns) const;
-  std::vector<self_metrics::Registration> RegisterMetrics(self_metrics::Exposition* exposition);
 
  private:
+  // Adds the metrics with names that start with `prefix`.
+  void AddMetrics(const std::string& prefix, const Labels& labels);
+
   const std::string name_;
   const std::shared_ptr<const Receiver> receiver_;
   const std::string title_;
@@ -66,6 +71,7 @@ class ReceiverReport {
   mutable Mutex mutex_;
   std::string last_error_ ABSL_GUARDED_BY(mutex_);
   LogResetNotice notice_ ABSL_GUARDED_BY(mutex_);
+  self_metrics::Probe probe_;
 };
 
 }  // namespace pitwall::notifier

@@ -44,7 +44,8 @@ void ReceiverSources::Unlisten(Wakeup* wakeup) const {
 
 ReceiverWorker::ReceiverWorker(Clock* clock, Log* log, const ReceiverSources& sources,
                                Transports transports, std::string topic, int64_t history_records,
-                               size_t max_issues, ReceiverOptions options)
+                               size_t max_issues, ReceiverOptions options,
+                               self_metrics::Exposition* exposition)
     : clock_(clock),
       log_(log),
       sources_(sources),
@@ -52,7 +53,7 @@ ReceiverWorker::ReceiverWorker(Clock* clock, Log* log, const ReceiverSources& so
       max_issues_(max_issues),
       options_(std::move(options)),
       worker_(clock, "receiver"),
-      report_(options_.delivery.name, options_.receiver),
+      report_(options_.delivery.name, options_.receiver, exposition),
       position_(clock, log, std::move(topic), GroupOf(options_), DisabledMark(options_), &report_),
       actions_(clock, log, sources.acted, GroupOf(options_), &report_),
       caller_(clock, transports, sources.acted, options_, worker_.stop_flag(), &report_) {}

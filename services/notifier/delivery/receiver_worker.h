@@ -43,12 +43,12 @@ struct ReceiverSources {
 // called from any thread.
 class ReceiverWorker {
  public:
-  // All pointers are borrowed. At startup, the worker rereads up to `history_records` records
-  // before the stored position to rebuild the sets of open issues and suppressed events, for at
-  // most `max_issues` issues.
+  // All pointers are borrowed, and the exposition may be null. At startup, the worker rereads up to
+  // `history_records` records before the stored position to rebuild the sets of open issues and
+  // suppressed events, for at most `max_issues` issues.
   ReceiverWorker(Clock* clock, Log* log, const ReceiverSources& sources, Transports transports,
                  std::string topic, int64_t history_records, size_t max_issues,
-                 ReceiverOptions options);
+                 ReceiverOptions options, self_metrics::Exposition* exposition = nullptr);
   ~ReceiverWorker() { Stop(); }
 
   // Loads the stored position. If no position is stored, stores `begin` as the first position.
@@ -59,9 +59,6 @@ class ReceiverWorker {
   ReceiverStatus status() const { return report_.status(); }
   // Returns FailedPrecondition for some time after the worker detects that the log was replaced.
   Status Health() const { return report_.Health(clock_->MonotonicNs()); }
-  std::vector<self_metrics::Registration> RegisterMetrics(self_metrics::Exposition* exposition) {
-    return report_.RegisterMetrics(exposition);
-  }
 
  private:
   void Loop();

@@ -35,7 +35,8 @@ class WebhookTest : public ::testing::Test {
   void Run(std::vector<WebhookOptions> webhooks) {
     NotifierOptions options;
     for (const WebhookOptions& webhook : webhooks) options.receivers.push_back(ToReceiver(webhook));
-    auto notifier = Notifier::Make(&clock_, &log_, {.http = &transport_}, std::move(options));
+    auto notifier =
+        Notifier::Make(&clock_, &log_, {.http = &transport_}, std::move(options), &exposition_);
     ASSERT_TRUE(notifier.ok()) << notifier.status();
     notifier_ = *std::move(notifier);
     const Status started = notifier_->Start();
@@ -70,6 +71,7 @@ class WebhookTest : public ::testing::Test {
   fakes::FakeClock clock_;
   fakes::MemoryLog log_{&clock_};
   ScriptedTransport transport_{[](const HttpCall&, size_t) { return Reply(200); }};
+  self_metrics::Exposition exposition_;
   std::unique_ptr<Notifier> notifier_;
 };
 

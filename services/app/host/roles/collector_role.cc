@@ -95,13 +95,13 @@ Status CollectorRole::Start(const Config& config) {
   options.ask_capture = [this](const CaptureRequest& request) {
     return capture_bridge_->RequestCapture(request);
   };
-  ASSIGN_OR_RETURN(collector_, collector::Collector::Create(options, *clock_, appender_.get()));
+  ASSIGN_OR_RETURN(collector_,
+                   collector::Collector::Create(options, *clock_, appender_.get(), exposition_));
   RETURN_IF_ERROR(collector_->Start());
   capture_bridge_->Start(
       [this](CaptureRequest request) { collector_->RequestCapture(std::move(request)); },
       [this](const ActionEvent& request) { FollowInterval(request); });
   PITWALL_LOG(kInfo, "collector", "clients connect to ", options.socket_path, " (PITWALL_SOCKET)");
-  RegisterMetrics();
   return OkStatus();
 }
 
@@ -123,23 +123,6 @@ void CollectorRole::FollowInterval(const ActionEvent& request) {
     PITWALL_LOG(kInfo, "collector", asked);
   } else {
     PITWALL_LOG(kWarning, "collector", asked, ": ", ToStd(set.message()));
-  }
-}
-
-void CollectorRole::RegisterMetrics() {
-  const collector::Collector* collector = collector_.get();
-  std::vector<std::string> names;
-  for (const collector::CounterValue& counter : collector->Counters()) {
-    if (std::find(names.begin(), names.end(), counter.name) != names.end()) continue;
-    names.push_back(counter.name);
-    registrations_.push_back(exposition_->Add(
-        counter.name, counter.help,
-        counter.monotonic ? self_metrics::MetricType::kCounter : self_metrics::MetricType::kGauge,
-        [collector, name = counter.name](std::vector<self_metrics::Sample>* out) {
-          for (const collector::CounterValue& value : collector->Counters()) {
-            if (value.name == name) out->push_back({Labels::FromPairs(value.labels), value.value});
-          }
-        }));
   }
 }
 

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <vector>
 
 #include "services/app/config/config.h"
 #include "services/base/clock.h"
@@ -34,7 +33,6 @@ class CollectorRole {
   // Applies a request for a different sampling interval if the job in the request runs on this
   // node.
   void FollowInterval(const ActionEvent& request);
-  void RegisterMetrics();
 
   Clock* const clock_;
   Log* const log_;
@@ -43,7 +41,6 @@ class CollectorRole {
   std::unique_ptr<collector::CaptureTopicBridge> capture_bridge_;
   std::unique_ptr<HttpTransport> pods_transport_;
   std::unique_ptr<collector::Collector> collector_;
-  std::vector<self_metrics::Registration> registrations_;
 };
 
 }  // namespace pitwall

@@ -132,10 +132,9 @@ Status ExecutorRole::Start(const Config& config) {
   for (const auto& target : stop_targets_) options.targets.push_back(target.get());
   PITWALL_LOG(kWarning, "executor", ExecutorNotice(config.executor));
   processes_ = executor::MakeLinuxProcessControl();
-  ASSIGN_OR_RETURN(executor_, executor::Executor::Make(clock_, log_, processes_.get(), options));
-  RETURN_IF_ERROR(executor_->Start());
-  executor_->RegisterMetrics(exposition_);
-  return OkStatus();
+  ASSIGN_OR_RETURN(executor_,
+                   executor::Executor::Make(clock_, log_, processes_.get(), options, exposition_));
+  return executor_->Start();
 }
 
 void ExecutorRole::Stop() {

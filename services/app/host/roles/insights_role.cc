@@ -96,9 +96,8 @@ Status InsightsRole::StartRemoteWrite(const RemoteWriteConfig& config,
   options.receiver.request_samples = static_cast<size_t>(config.request_samples);
   options.max_behind_ns = config.max_behind_ns;
   ASSIGN_OR_RETURN(const int32_t partitions, log_->Partitions(kTelemetryTopic));
-  remote_write_ =
-      std::make_unique<history::RemoteWrite>(clock_, log_, remote_transport_.get(), options);
-  remote_write_->RegisterMetrics(exposition_);
+  remote_write_ = std::make_unique<history::RemoteWrite>(clock_, log_, remote_transport_.get(),
+                                                         options, exposition_);
   remote_write_->Start(processor::PartitionsOf(share, partitions));
   PITWALL_LOG(kInfo, "insights", "mirroring series to ", ShownUrl(config.url));
   return OkStatus();
@@ -119,7 +118,7 @@ Status InsightsRole::Start(const Config& config) {
   options.share_count = share.count;
   RETURN_IF_ERROR(
       Annotate(StartRemoteWrite(config.insights.remote_write, share), "insights.remote_write"));
-  auto opened = history::HistoryService::Open(clock_, log_, options);
+  auto opened = history::HistoryService::Open(clock_, log_, options, exposition_);
   insights_fault_ = Annotate(opened.status(), "insights");
   if (opened.ok()) {
     insights_ = *std::move(opened);
@@ -128,7 +127,6 @@ Status InsightsRole::Start(const Config& config) {
   }
   if (insights_ != nullptr) {
     followed_silences_ = std::make_unique<FollowedSilences>(clock_, log_);
-    insights_->RegisterMetrics(exposition_);
     if (rules_in_force_ == nullptr) followed_rules_ = std::make_unique<FollowedRules>(clock_, log_);
     return OkStatus();
   }

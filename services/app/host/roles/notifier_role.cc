@@ -21,14 +21,13 @@ Status NotifierRole::Start(const Config& config) {
                                                          .allowed_cidrs = to.allowed_cidrs,
                                                          .ca_file = to.ca_file}));
   }
-  ASSIGN_OR_RETURN(notifier_,
-                   notifier::Notifier::Make(
-                       clock_, log_, {.http = transport_.get(), .mail = mail_.get()}, options));
+  ASSIGN_OR_RETURN(notifier_, notifier::Notifier::Make(
+                                  clock_, log_, {.http = transport_.get(), .mail = mail_.get()},
+                                  options, exposition_));
   RETURN_IF_ERROR(notifier_->Start());
-  notifier_->RegisterMetrics(exposition_);
-  captures_ = std::make_unique<notifier::CaptureCoordinator>(clock_, log_);
+  captures_ = std::make_unique<notifier::CaptureCoordinator>(
+      clock_, log_, notifier::CaptureCoordinatorOptions{}, exposition_);
   RETURN_IF_ERROR(captures_->Start(notifier_.get()));
-  captures_->RegisterMetrics(exposition_);
   return StartGrpc(config);
 }
 

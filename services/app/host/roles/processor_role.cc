@@ -50,15 +50,14 @@ processor::ProcessorOptions ProcessorOptionsOf(const Config& config, MemoryBudge
 
 Status ProcessorRole::Start(const Config& config) {
   memory_ = std::make_unique<MemoryBudget>(BudgetOf(config.memory));
-  processor_ = std::make_unique<processor::Processor>(clock_, log_,
-                                                      ProcessorOptionsOf(config, memory_.get()));
+  processor_ = std::make_unique<processor::Processor>(
+      clock_, log_, ProcessorOptionsOf(config, memory_.get()), exposition_);
   parameters_ = std::make_unique<processor::ParameterChangeHandler>(
       clock_, log_, processor_.get(),
       processor::ParameterChangeOptions{.keep = Duration::Nanos(config.log.retention_ns)});
   ASSIGN_OR_RETURN(const engine::CompiledRulesPtr files, RulesOf(config.rules));
   ASSIGN_OR_RETURN(const engine::CompiledRulesPtr rules, parameters_->Over(files));
   RETURN_IF_ERROR(processor_->Start(rules));
-  RegisterProcessorMetrics();
   // A job whose records are read before a rule set is active starts with empty windows, so wait for
   // the rule set. With a backlog, the rule set may become active only after the wait has timed out.
   rules_in_force_.Set(rules);

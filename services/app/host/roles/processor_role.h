@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <vector>
 
 #include "services/app/config/config.h"
 #include "services/app/host/history_routes.h"
@@ -40,9 +39,6 @@ class ProcessorRole {
   const RulesInForce& rules_in_force() const { return rules_in_force_; }
 
  private:
-  void RegisterProcessorMetrics();
-  void RegisterMemoryMetrics();
-
   Clock* const clock_;
   Log* const log_;
   self_metrics::Exposition* const exposition_;
@@ -50,7 +46,6 @@ class ProcessorRole {
   std::unique_ptr<processor::Processor> processor_;
   std::unique_ptr<processor::ParameterChangeHandler> parameters_;
   RulesInForce rules_in_force_;
-  std::vector<self_metrics::Registration> registrations_;
 };
 
 }  // namespace pitwall

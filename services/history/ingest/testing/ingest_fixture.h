@@ -16,6 +16,7 @@
 #include "services/history/ingest/history_service.h"
 #include "services/history/windows/testing/batches.h"
 #include "services/io/topics.h"
+#include "services/self_metrics/exposition.h"
 #include "tests/fakes/memory_log.h"
 
 namespace pitwall::history {
@@ -40,7 +41,7 @@ class HistoryServiceTest : public ::testing::Test {
   }
 
   void Open() {
-    auto keep = HistoryService::Open(&clock_, &log_, options_);
+    auto keep = HistoryService::Open(&clock_, &log_, options_, &exposition_);
     ASSERT_TRUE(keep.ok()) << keep.status();
     keep_ = *std::move(keep);
     ASSERT_TRUE(keep_->Start().ok());
@@ -101,6 +102,7 @@ class HistoryServiceTest : public ::testing::Test {
   std::string dir_;
   HistoryOptions options_;
   std::unique_ptr<Appender> appender_;
+  self_metrics::Exposition exposition_;
   std::unique_ptr<HistoryService> keep_;
   uint64_t records_ = 0;
   uint64_t events_ = 0;
