@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Every series named by the collector or the client is in rules/metrics.yaml exactly once. Series of foreign exporters (aliases, producer: foreign)
-are read only by packs/derive.yaml."""
+are read only by packs/derive.yaml. Each component adds its own metrics of /metrics with a self_metrics::Probe."""
 import re
 
 from repo import Finding, in_any, main, strip_cpp
@@ -25,6 +25,13 @@ NOT_SERIES = {
     "process_start": "a field", "gpu_split_unknown": "a notice",
     "hw_slowdown": "a reason of clocks", "hw_thermal": "a reason of clocks", "hw_power_brake": "a reason of clocks",
 }
+
+# The host adds only the metrics of the process and of its configuration. Its roles have no metrics of their own.
+HOST = "services/app/"
+METRICS_OF_HOST = ("services/app/host/service_host.", "services/app/host/reload_metrics.")
+PROBE = re.compile(r"\bProbe\b")
+# Ways to register a metric that do not go through a probe.
+WITHOUT_PROBE = re.compile(r"\bRegistration\b|\b\w*exposition\w*\s*(?:\.|->)\s*(?:Add|Insert)\w*\s*\(", re.IGNORECASE)
 
 
 def entries(text):
@@ -59,8 +66,21 @@ def check_derived(repo):
     return findings
 
 
+def check_probes(repo):
+    findings = []
+    for path in repo.paths:
+        if not path.startswith("services/") or path.startswith("services/self_metrics/") or not path.endswith((".cc", ".h")):
+            continue
+        for number, line in enumerate(strip_cpp(repo.text(path) or "").splitlines(), 1):
+            if WITHOUT_PROBE.search(line):
+                findings.append(Finding(path, number, "add the metric to a self_metrics::Probe of the component"))
+            if PROBE.search(line) and path.startswith(HOST) and not path.startswith(METRICS_OF_HOST):
+                findings.append(Finding(path, number, "add the metric in the component that owns it, and give the component the exposition"))
+    return findings
+
+
 def check(repo):
-    findings, known = check_derived(repo), {}
+    findings, known = check_derived(repo) + check_probes(repo), {}
     for number, name in entries(repo.text(CATALOGUE)):
         if name in known:
             findings.append(Finding(CATALOGUE, number, "%s is a duplicate (line %d)" % (name, known[name])))

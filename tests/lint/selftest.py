@@ -303,6 +303,16 @@ class LintTest(unittest.TestCase):
         self.only(found(metrics.check, others, **{metrics.DERIVE: "expr: node_x"}), "does not derive a series from DCGM_X")
         self.only(found(metrics.check, others, **{"rules/packs/p.yaml": "expr: node_x > 1"}), "node_x is a foreign name")
 
+    def test_metrics_without_a_probe_of_the_owner_are_detected(self):
+        catalogue = {metrics.CATALOGUE: "metrics:\n- name: train_loss\n  unit: 1\n"}
+        owner = {"services/executor/e.cc": 'self_metrics::Probe probe_;\nvoid E() { probe_.Add("pitwall_x_total", "X.", &x_); }  // Registration\n'}
+        self.assertEqual(found(metrics.check, catalogue, **owner), [])
+        for fault in ("std::vector<self_metrics::Registration> r_;", 'exposition->Add("pitwall_x_total", "X.", {}, &x_);', 'exposition_.Insert("pitwall_x");'):
+            self.only(found(metrics.check, catalogue, **{"services/executor/e.cc": fault}), "services/executor/e.cc:1", "Probe of the component")
+        role = {"services/app/host/roles/r.cc": 'probe_ = self_metrics::Probe(exposition_);'}
+        self.only(found(metrics.check, catalogue, **role), "in the component that owns it")
+        self.assertEqual(found(metrics.check, catalogue, **{"services/app/host/reload_metrics.h": "self_metrics::Probe probe_;"}), [])
+
     def test_visible_upper_modules_are_detected(self):
         compiler = os.environ.get("CXX", "c++")
         with tempfile.TemporaryDirectory() as root:
