@@ -1,12 +1,20 @@
 #include "services/app/host/service_host.h"
 
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <string_view>
 #include <utility>
 
 #include "services/app/host/descriptor_limit.h"
+#include "services/app/host/http_service.h"
 #include "services/app/host/private_directory.h"
-#include "services/app/host/server_access.h"
-#include "services/app/host/silence_routes.h"
-#include "services/base/duration.h"
+#include "services/app/host/roles/collector_role.h"
+#include "services/app/host/roles/executor_role.h"
+#include "services/app/host/roles/insights_role.h"
+#include "services/app/host/roles/notifier_role.h"
+#include "services/app/host/roles/processor_role.h"
+#include "services/base/check.h"
 #include "services/base/log.h"
 #include "services/base/text/strings.h"
 #include "services/self_metrics/process.h"
@@ -14,24 +22,24 @@
 namespace pitwall {
 namespace {
 
+// Order in which the services stop. The collector stops first, so that its sources send their
+// goodbyes while the other services run. The processor and the executor commit their last records
+// before the servers stop. The HTTP server stops before the services whose routes it serves, so
+// that no handler uses a stopped service.
+constexpr std::array<std::string_view, 6> kStopOrder = {"collector", "processor", "executor",
+                                                        "http",      "insights",  "notifier"};
+
 http::HttpResponse ResponseOf(const Status& status) {
   return status.ok() ? http::HttpResponse::Text(200, "ok\n")
                      : http::HttpResponse::Text(503, Cat(ToStd(status.message()), "\n"));
 }
 
-http::HttpRoute IssueMetricsRoute(notifier::Notifier* notifier) {
+// Returns a route that requires no token.
+http::HttpRoute OpenRoute(std::string path, http::HttpHandler handler) {
   return {.method = "GET",
-          .path = "/metrics/issues",
-          .handler =
-              [notifier](const http::HttpRequest&) {
-                // A failed scrape is better than a response without the open issues.
-                if (!notifier->Ready())
-                  return http::HttpResponse::Text(503, "notifier: reading the history of issues\n");
-                http::HttpResponse response;
-                response.content_type = self_metrics::Exposition::kContentType;
-                response.body = notifier->RenderIssueMetrics();
-                return response;
-              },
+          .path = std::move(path),
+          .handler = std::move(handler),
+          .open = true,
           .lane = http::Lane::kHealth};
 }
 
@@ -43,7 +51,11 @@ ServiceHost::ServiceHost(std::string service, const Roles& roles, Config config)
   self_metrics::AddBuildInfo(PITWALL_VERSION, service_, &probe_);
 }
 
-ServiceHost::~ServiceHost() { Stop(); }
+ServiceHost::~ServiceHost() {
+  Stop();
+  // A service may refer to services that precede it.
+  while (!services_.empty()) services_.pop_back();
+}
 
 Status ServiceHost::Start() {
   RETURN_IF_ERROR(CheckConfig(config_));
@@ -64,128 +76,56 @@ Status ServiceHost::Start() {
       topics.telemetry_retention_ms = -1;
     RETURN_IF_ERROR(processor::EnsureTopics(log_.get(), topics));
   }
-  RETURN_IF_ERROR(StartRoles());
-  RETURN_IF_ERROR(StartHttp());
+  MakeServices();
+  for (const auto& service : services_) {
+    if (Status started = service->Start(config_); !started.ok()) {
+      Stop();
+      return started;
+    }
+  }
   readiness_.Start([this] { WatchReadiness(); });
   return OkStatus();
 }
 
-Status ServiceHost::StartRoles() {
+void ServiceHost::MakeServices() {
+  const RulesInForce* rules = nullptr;
+  CaptureSource* captures = nullptr;
   if (roles_.processor) {
-    processor_ = std::make_unique<ProcessorRole>(&clock_, log_.get(), &exposition_);
-    RETURN_IF_ERROR(processor_->Start(config_));
+    auto processor = std::make_unique<ProcessorRole>(&clock_, log_.get(), &exposition_);
+    rules = &processor->rules_in_force();
+    services_.push_back(std::move(processor));
   }
   if (roles_.notifier) {
-    notifier_ = std::make_unique<NotifierRole>(&clock_, log_.get(), &exposition_);
-    RETURN_IF_ERROR(notifier_->Start(config_));
+    auto notifier = std::make_unique<NotifierRole>(&clock_, log_.get(), &exposition_);
+    captures = notifier->captures();
+    services_.push_back(std::move(notifier));
   }
-  if (roles_.executor) {
-    executor_ = std::make_unique<ExecutorRole>(&clock_, log_.get(), &exposition_);
-    RETURN_IF_ERROR(executor_->Start(config_));
-  }
+  if (roles_.executor)
+    services_.push_back(std::make_unique<ExecutorRole>(&clock_, log_.get(), &exposition_));
   if (roles_.insights) {
-    insights_ = std::make_unique<InsightsRole>(
-        &clock_, log_.get(), &exposition_, service_ == "insights",
-        processor_ != nullptr ? &processor_->rules_in_force() : nullptr);
-    RETURN_IF_ERROR(insights_->Start(config_));
+    services_.push_back(std::make_unique<InsightsRole>(&clock_, log_.get(), &exposition_,
+                                                       service_ == "insights", rules, captures));
   }
-  if (roles_.collector) {
-    collector_ = std::make_unique<CollectorRole>(&clock_, log_.get(), &exposition_);
-    RETURN_IF_ERROR(collector_->Start(config_));
-  }
-  return OkStatus();
+  if (roles_.collector)
+    services_.push_back(std::make_unique<CollectorRole>(&clock_, log_.get(), &exposition_));
+  std::vector<Service*> served;
+  for (const auto& service : services_) served.push_back(service.get());
+  services_.push_back(std::make_unique<HttpService>(OwnRoutes(), std::move(served), &exposition_));
+  for (const auto& service : services_)
+    PITWALL_CHECK(std::ranges::find(kStopOrder, service->name()) != kStopOrder.end());
 }
 
 Status ServiceHost::Reload(const Config& fresh) {
   RETURN_IF_ERROR(CheckConfig(fresh));
-  if (processor_ != nullptr) RETURN_IF_ERROR(processor_->ReloadRules(fresh.rules));
-  const int64_t interval_ns = fresh.collector.interval_ns;
-  if (collector_ != nullptr && interval_ns != config_.collector.interval_ns) {
-    RETURN_IF_ERROR(collector_->SetInterval(interval_ns));
-    PITWALL_LOG(kInfo, "reload",
-                "collector.interval: ", FormatDuration(config_.collector.interval_ns), " -> ",
-                FormatDuration(interval_ns));
-  }
+  for (const auto& service : services_) RETURN_IF_ERROR(service->Reload(fresh));
   config_.rules = fresh.rules;
-  config_.collector.interval_ns = interval_ns;
+  config_.collector.interval_ns = fresh.collector.interval_ns;
   if (PrintConfig(config_) != PrintConfig(fresh)) {
     PITWALL_LOG(
         kWarning, "reload",
         "only rules and collector.interval can change on reload; restart the service to apply "
         "other changes");
   }
-  return OkStatus();
-}
-
-void ServiceHost::WatchReadiness() {
-  bool was_ready = false;
-  while (!readiness_.stopping()) {
-    const bool ready = Ready().ok();
-    if (notifier_ != nullptr) notifier_->SetServing(ready);
-    if (ready && !was_ready) PITWALL_LOG(kInfo, service_, "ready");
-    was_ready = ready;
-    readiness_.Wait((ready ? 1000 : 50) * kNanosPerMilli);
-  }
-}
-
-std::vector<http::HttpRoute> ServiceHost::HealthRoutes() {
-  std::vector<http::HttpRoute> routes;
-  routes.push_back({.method = "GET",
-                    .path = "/metrics",
-                    .handler =
-                        [this](const http::HttpRequest&) {
-                          http::HttpResponse response;
-                          response.content_type = self_metrics::Exposition::kContentType;
-                          response.body = exposition_.Render();
-                          return response;
-                        },
-                    .open = true,
-                    .lane = http::Lane::kHealth});
-  routes.push_back({.method = "GET",
-                    .path = "/healthz",
-                    .handler = [this](const http::HttpRequest&) { return ResponseOf(Health()); },
-                    .open = true,
-                    .lane = http::Lane::kHealth});
-  routes.push_back({.method = "GET",
-                    .path = "/readyz",
-                    .handler = [this](const http::HttpRequest&) { return ResponseOf(Ready()); },
-                    .open = true,
-                    .lane = http::Lane::kHealth});
-  return routes;
-}
-
-Status ServiceHost::StartHttp() {
-  std::vector<http::HttpRoute> routes = HealthRoutes();
-  if (notifier_ != nullptr) {
-    notifier::Notifier* const notifier = &notifier_->notifier();
-    routes.push_back(IssueMetricsRoute(notifier));
-    for (http::HttpRoute& route : SilenceRoutes(notifier->Silences()))
-      routes.push_back(std::move(route));
-  }
-  http::HttpServerOptions options;
-  options.listen = config_.http.listen;
-  options.tls = {.certificate_file = config_.http.tls.certificate,
-                 .key_file = config_.http.tls.key,
-                 .client_ca_file = config_.http.tls.client_ca};
-  RETURN_IF_ERROR(WarnWithoutTls("http", config_.http.listen, config_.http.tls));
-  ASSIGN_OR_RETURN(options.access.tokens,
-                   MakeAccessTokens(config_.http.listen, config_.http.token_file,
-                                    config_.http.act_token_file, "HTTP"));
-  options.limits.max_connections = static_cast<size_t>(config_.http.max_connections);
-  options.limits.max_connections_per_address =
-      static_cast<size_t>(config_.http.max_connections_per_address);
-  options.timeouts.header_timeout_ns = config_.http.header_timeout_ns;
-  options.timeouts.body_timeout_ns = config_.http.body_timeout_ns;
-  options.timeouts.idle_timeout_ns = config_.http.idle_timeout_ns;
-  if (insights_ != nullptr) {
-    CaptureSource* const captures = notifier_ != nullptr ? notifier_->captures() : nullptr;
-    ASSIGN_OR_RETURN(std::vector<http::HttpRoute> served,
-                     insights_->Serve(config_, captures, &options));
-    for (http::HttpRoute& route : served) routes.push_back(std::move(route));
-  }
-  ASSIGN_OR_RETURN(http_, http::HttpServer::Start(options, std::move(routes), &exposition_));
-  PITWALL_LOG(kInfo, "http", config_.http.tls.certificate.empty() ? "http" : "https", "://",
-              http_->address(), "/metrics, /healthz, /readyz");
   return OkStatus();
 }
 
@@ -196,13 +136,50 @@ void ServiceHost::ReportReload(bool successful) {
 void ServiceHost::Stop() {
   if (std::exchange(stopped_, true)) return;
   readiness_.Stop();
-  if (notifier_ != nullptr) notifier_->SetServing(false);
-  if (collector_ != nullptr) collector_->Stop();
-  if (processor_ != nullptr) processor_->Stop();
-  if (executor_ != nullptr) executor_->Stop();
-  if (http_ != nullptr) http_->Stop();
-  if (insights_ != nullptr) insights_->Stop();
-  if (notifier_ != nullptr) notifier_->Stop();
+  SetServing(false);
+  for (const std::string_view name : kStopOrder) {
+    for (const auto& service : services_) {
+      if (service->name() == name) service->Stop();
+    }
+  }
+}
+
+Status ServiceHost::Health() const {
+  RETURN_IF_ERROR(log_.Health());
+  for (const auto& service : services_) RETURN_IF_ERROR(service->Health());
+  return OkStatus();
+}
+
+Status ServiceHost::Ready() const {
+  for (const auto& service : services_) RETURN_IF_ERROR(service->Ready());
+  return OkStatus();
+}
+
+void ServiceHost::SetServing(bool serving) {
+  for (const auto& service : services_) service->SetServing(serving);
+}
+
+void ServiceHost::WatchReadiness() {
+  bool was_ready = false;
+  while (!readiness_.stopping()) {
+    const bool ready = Ready().ok();
+    SetServing(ready);
+    if (ready && !was_ready) PITWALL_LOG(kInfo, service_, "ready");
+    was_ready = ready;
+    readiness_.Wait((ready ? 1000 : 50) * kNanosPerMilli);
+  }
+}
+
+std::vector<http::HttpRoute> ServiceHost::OwnRoutes() {
+  return {OpenRoute("/metrics",
+                    [this](const http::HttpRequest&) {
+                      http::HttpResponse response;
+                      response.content_type = self_metrics::Exposition::kContentType;
+                      response.body = exposition_.Render();
+                      return response;
+                    }),
+          OpenRoute("/healthz", [this](const http::HttpRequest&) { return ResponseOf(Health()); }),
+          OpenRoute("/readyz", [this](const http::HttpRequest&) { return ResponseOf(Ready()); })};
 }
 
 }  // namespace pitwall

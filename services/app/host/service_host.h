@@ -10,11 +10,7 @@
 #include "services/app/config/config.h"
 #include "services/app/host/host_log.h"
 #include "services/app/host/reload_metrics.h"
-#include "services/app/host/roles/collector_role.h"
-#include "services/app/host/roles/executor_role.h"
-#include "services/app/host/roles/insights_role.h"
-#include "services/app/host/roles/notifier_role.h"
-#include "services/app/host/roles/processor_role.h"
+#include "services/app/host/service.h"
 #include "services/base/clock.h"
 #include "services/base/status.h"
 #include "services/base/system/worker.h"
@@ -31,8 +27,8 @@ struct Roles {
   bool insights = false;
 };
 
-// Runs the services for the given roles in one process. Starts and stops the services in dependency
-// order. Not thread-safe.
+// Runs the services for the given roles in one process. Starts and stops them in dependency order.
+// Not thread-safe.
 class ServiceHost {
  public:
   ServiceHost(std::string service, const Roles& roles, Config config);
@@ -47,16 +43,18 @@ class ServiceHost {
   // Records the result of a reload in the metrics. Also called if the Config could not be loaded.
   // Thread-safe.
   void ReportReload(bool successful);
-  // Stops the collector first so that its sources send their goodbyes, and then stops the services
-  // that read the log. Idempotent.
+  // Stops the services in the order of kStopOrder. Idempotent.
   void Stop();
 
  private:
-  Status StartRoles();
-  Status StartHttp();
-  std::vector<http::HttpRoute> HealthRoutes();
+  // Fills services_ for the roles of this process.
+  void MakeServices();
+  // Returns the routes of the process itself: /metrics, /healthz, and /readyz.
+  std::vector<http::HttpRoute> OwnRoutes();
+  // Return the first error of the log or of a service, in start order.
   Status Health() const;
   Status Ready() const;
+  void SetServing(bool serving);
   void WatchReadiness();
 
   const std::string service_;
@@ -67,13 +65,7 @@ class ServiceHost {
   self_metrics::Probe probe_{&exposition_};  // metrics of the process
   ReloadMetrics reload_metrics_{&exposition_, clock_.WallNs()};
   HostLog log_;
-  // The following members are set only if this process has the role.
-  std::unique_ptr<ProcessorRole> processor_;
-  std::unique_ptr<CollectorRole> collector_;
-  std::unique_ptr<NotifierRole> notifier_;
-  std::unique_ptr<ExecutorRole> executor_;
-  std::unique_ptr<InsightsRole> insights_;
-  std::unique_ptr<http::HttpServer> http_;
+  std::vector<std::unique_ptr<Service>> services_;  // in start order
   bool stopped_ = false;
   Worker readiness_{&clock_, "readiness"};
 };

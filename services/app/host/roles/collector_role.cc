@@ -62,7 +62,8 @@ collector::Options::Limits LimitsOf(const CollectorLimitsConfig& limits) {
 Status CollectorRole::Start(const Config& config) {
   collector::Options options;
   options.node = config.collector.node;
-  options.interval_ns = config.collector.interval_ns;
+  configured_interval_ns_ = config.collector.interval_ns;
+  options.interval_ns = configured_interval_ns_;
   for (const JobConfig& job : config.collector.jobs) {
     ASSIGN_OR_RETURN(collector::JobDeclaration declaration, DeclarationOf(job));
     options.jobs.push_back(std::move(declaration));
@@ -108,6 +109,16 @@ Status CollectorRole::Start(const Config& config) {
 void CollectorRole::Stop() {
   if (collector_ != nullptr) collector_->Stop();
   if (capture_bridge_ != nullptr) capture_bridge_->Stop();
+}
+
+Status CollectorRole::Reload(const Config& fresh) {
+  const int64_t interval_ns = fresh.collector.interval_ns;
+  if (interval_ns == configured_interval_ns_) return OkStatus();
+  RETURN_IF_ERROR(collector_->SetInterval(interval_ns));
+  PITWALL_LOG(kInfo, "reload", "collector.interval: ", FormatDuration(configured_interval_ns_),
+              " -> ", FormatDuration(interval_ns));
+  configured_interval_ns_ = interval_ns;
+  return OkStatus();
 }
 
 // The requested interval applies until the next start or until a reload changes the configured

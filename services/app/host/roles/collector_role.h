@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <string_view>
 
 #include "services/app/config/config.h"
+#include "services/app/host/service.h"
 #include "services/base/clock.h"
 #include "services/base/status.h"
 #include "services/collector/capture/capture_topic_bridge.h"
@@ -16,18 +18,18 @@
 
 namespace pitwall {
 
-// Start, SetInterval, and Stop must be called on one thread. Health may be called from any thread
-// after Start. All pointers are borrowed.
-class CollectorRole {
+// All pointers are borrowed.
+class CollectorRole final : public Service {
  public:
   CollectorRole(Clock* clock, Log* log, self_metrics::Exposition* exposition)
       : clock_(clock), log_(log), exposition_(exposition) {}
 
-  Status Start(const Config& config);
-  // Sets the sampling interval.
-  Status SetInterval(int64_t interval_ns) { return collector_->SetInterval(interval_ns); }
-  void Stop();
-  Status Health() const { return collector_->Health(); }
+  std::string_view name() const override { return "collector"; }
+  Status Start(const Config& config) override;
+  void Stop() override;
+  Status Health() const override { return collector_->Health(); }
+  // Sets the sampling interval if the configured interval has changed.
+  Status Reload(const Config& fresh) override;
 
  private:
   // Applies a request for a different sampling interval if the job in the request runs on this
@@ -41,6 +43,7 @@ class CollectorRole {
   std::unique_ptr<collector::CaptureTopicBridge> capture_bridge_;
   std::unique_ptr<HttpTransport> pods_transport_;
   std::unique_ptr<collector::Collector> collector_;
+  int64_t configured_interval_ns_ = 0;
 };
 
 }  // namespace pitwall

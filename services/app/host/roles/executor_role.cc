@@ -137,6 +137,10 @@ Status ExecutorRole::Start(const Config& config) {
   return executor_->Start();
 }
 
+Status ExecutorRole::Ready() const {
+  return executor_->Ready() ? OkStatus() : Unavailable("executor: still reading earlier decisions");
+}
+
 void ExecutorRole::Stop() {
   if (executor_ != nullptr) executor_->Stop();
 }

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "services/app/config/config.h"
+#include "services/app/host/service.h"
 #include "services/base/clock.h"
 #include "services/base/status.h"
 #include "services/executor/executor.h"
@@ -17,17 +19,17 @@
 
 namespace pitwall {
 
-// Start and Stop must be called on one thread. Health and IsReady may be called from any thread
-// after Start. All pointers are borrowed.
-class ExecutorRole {
+// All pointers are borrowed.
+class ExecutorRole final : public Service {
  public:
   ExecutorRole(Clock* clock, Log* log, self_metrics::Exposition* exposition)
       : clock_(clock), log_(log), exposition_(exposition) {}
 
-  Status Start(const Config& config);
-  void Stop();
-  Status Health() const { return executor_->Health(); }
-  bool IsReady() const { return executor_->Ready(); }
+  std::string_view name() const override { return "executor"; }
+  Status Start(const Config& config) override;
+  void Stop() override;
+  Status Health() const override { return executor_->Health(); }
+  Status Ready() const override;
 
  private:
   // Adds all targets except processes.

@@ -160,9 +160,10 @@ Status InsightsRole::Health() const {
   return insights_ == nullptr ? insights_fault_ : Annotate(insights_->Health(), "insights");
 }
 
-StatusOr<std::vector<http::HttpRoute>> InsightsRole::Serve(const Config& config,
-                                                           CaptureSource* captures,
-                                                           http::HttpServerOptions* server) {
+Status InsightsRole::Ready() const { return alone_ ? insights_->Ready() : OkStatus(); }
+
+StatusOr<std::vector<http::HttpRoute>> InsightsRole::Routes(const Config& config,
+                                                            http::HttpServerOptions* server) {
   if (insights_ == nullptr) return std::vector<http::HttpRoute>();
   if (config.insights.peers.size() > 1) RETURN_IF_ERROR(StartFleet(config, server->access.tokens));
   auto sessions = std::make_shared<http::CookieSessions>(clock_);
@@ -196,7 +197,7 @@ StatusOr<std::vector<http::HttpRoute>> InsightsRole::Serve(const Config& config,
                           .external_url = config.external_url,
                           .archive_dir = config.ArchiveDir(),
                           .version = PITWALL_VERSION,
-                          .captures = captures,
+                          .captures = captures_,
                           .request_action = ask,
                           .silenced = silenced});
   };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "services/adapters/http/http_server.h"
@@ -9,6 +10,7 @@
 #include "services/app/host/history_routes.h"
 #include "services/app/host/roles/followed_rules.h"
 #include "services/app/host/roles/followed_silences.h"
+#include "services/app/host/service.h"
 #include "services/base/clock.h"
 #include "services/base/status.h"
 #include "services/base/system/access.h"
@@ -23,30 +25,34 @@
 
 namespace pitwall {
 
-// Start, Serve, and Stop must be called on one thread. Health and Ready may be called from any
-// thread after Start. All pointers are borrowed.
-class InsightsRole {
+// All pointers are borrowed.
+class InsightsRole final : public Service {
  public:
   // `alone` is true if the process has no other role. `rules` is null if the process has no
-  // processor.
+  // processor, and `captures` is null if it has no notifier.
   InsightsRole(Clock* clock, Log* log, self_metrics::Exposition* exposition, bool alone,
-               const RulesInForce* rules)
-      : clock_(clock), log_(log), exposition_(exposition), alone_(alone), rules_in_force_(rules) {}
+               const RulesInForce* rules, CaptureSource* captures)
+      : clock_(clock),
+        log_(log),
+        exposition_(exposition),
+        alone_(alone),
+        rules_in_force_(rules),
+        captures_(captures) {}
 
+  std::string_view name() const override { return "insights"; }
   // Starts the history. If the history fails to start, Health reports the failure, and the call
   // fails only if the process has no other role.
-  Status Start(const Config& config);
+  Status Start(const Config& config) override;
+  void Stop() override;
+  Status Health() const override;
+  // Returns the reason why the history is not complete yet, or OK. The history affects readiness
+  // only if the process has no other role.
+  Status Ready() const override;
   // Returns the API routes. If peers are configured, starts the federated history for this process
-  // and its peers. Sets the sessions and threads of `server`. Its tokens must already be set.
-  // Returns no routes if the history failed to start. `captures` may be null.
-  StatusOr<std::vector<http::HttpRoute>> Serve(const Config& config, CaptureSource* captures,
-                                               http::HttpServerOptions* server);
-  void Stop();
-
-  Status Health() const;
-  // Returns the reason why the history is not complete yet, or OK. Requires that the history has
-  // started.
-  Status Ready() const { return insights_->Ready(); }
+  // and its peers. Sets the sessions and threads of `server`. Returns no routes if the history
+  // failed to start.
+  StatusOr<std::vector<http::HttpRoute>> Routes(const Config& config,
+                                                http::HttpServerOptions* server) override;
 
  private:
   Status StartFleet(const Config& config, const AccessTokens& tokens);
@@ -58,6 +64,7 @@ class InsightsRole {
   self_metrics::Exposition* const exposition_;
   const bool alone_;
   const RulesInForce* const rules_in_force_;
+  CaptureSource* const captures_;
   std::unique_ptr<FollowedSilences> followed_silences_;  // set if the history has started
   // Set only if the process has no processor.
   std::unique_ptr<FollowedRules> followed_rules_;

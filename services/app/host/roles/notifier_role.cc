@@ -5,9 +5,29 @@
 #include "services/adapters/mail/curl_mail_transport.h"
 #include "services/app/config/receiver_config.h"
 #include "services/app/host/server_access.h"
+#include "services/app/host/silence_routes.h"
 #include "services/base/log.h"
 
 namespace pitwall {
+namespace {
+
+http::HttpRoute IssueMetricsRoute(const notifier::Notifier* notifier) {
+  return {.method = "GET",
+          .path = "/metrics/issues",
+          .handler =
+              [notifier](const http::HttpRequest&) {
+                // A failed scrape is better than a response without the open issues.
+                if (!notifier->Ready())
+                  return http::HttpResponse::Text(503, "notifier: reading the history of issues\n");
+                http::HttpResponse response;
+                response.content_type = self_metrics::Exposition::kContentType;
+                response.body = notifier->RenderIssueMetrics();
+                return response;
+              },
+          .lane = http::Lane::kHealth};
+}
+
+}  // namespace
 
 Status NotifierRole::Start(const Config& config) {
   notifier::NotifierOptions options;
@@ -25,16 +45,14 @@ Status NotifierRole::Start(const Config& config) {
                                   clock_, log_, {.http = transport_.get(), .mail = mail_.get()},
                                   options, exposition_));
   RETURN_IF_ERROR(notifier_->Start());
-  captures_ = std::make_unique<notifier::CaptureCoordinator>(
-      clock_, log_, notifier::CaptureCoordinatorOptions{}, exposition_);
-  RETURN_IF_ERROR(captures_->Start(notifier_.get()));
+  RETURN_IF_ERROR(captures_.Start(notifier_.get()));
   return StartGrpc(config);
 }
 
 Status NotifierRole::StartGrpc(const Config& config) {
   grpc_adapter::IssueServerOptions server;
   server.listen = config.grpc.listen;
-  server.captures = captures_.get();
+  server.captures = &captures_;
   server.tls = {.certificate_file = config.grpc.tls.certificate,
                 .key_file = config.grpc.tls.key,
                 .client_ca_file = config.grpc.tls.client_ca};
@@ -51,12 +69,23 @@ Status NotifierRole::StartGrpc(const Config& config) {
   return OkStatus();
 }
 
+Status NotifierRole::Ready() const {
+  return notifier_->Ready() ? OkStatus() : Unavailable("notifier: still loading the issue history");
+}
+
+StatusOr<std::vector<http::HttpRoute>> NotifierRole::Routes(const Config& /*config*/,
+                                                            http::HttpServerOptions* /*server*/) {
+  std::vector<http::HttpRoute> routes = SilenceRoutes(notifier_->Silences());
+  routes.push_back(IssueMetricsRoute(notifier_.get()));
+  return routes;
+}
+
 void NotifierRole::SetServing(bool serving) {
   if (grpc_ != nullptr) grpc_->SetServing(serving);
 }
 
 void NotifierRole::Stop() {
-  if (captures_ != nullptr) captures_->Stop();
+  captures_.Stop();
   if (notifier_ != nullptr) notifier_->Stop();
   if (grpc_ != nullptr) grpc_->Stop();
 }

@@ -2,12 +2,15 @@
 #pragma once
 
 #include <memory>
-#include <string>
+#include <string_view>
+#include <vector>
 
 #include "services/adapters/grpc/issue_server.h"
 #include "services/app/config/config.h"
+#include "services/app/host/service.h"
 #include "services/base/clock.h"
 #include "services/base/status.h"
+#include "services/io/capture_source.h"
 #include "services/io/http_transport.h"
 #include "services/io/io.h"
 #include "services/io/mail_transport.h"
@@ -17,21 +20,25 @@
 
 namespace pitwall {
 
-// Start and Stop must be called on one thread. Other functions may be called from any thread after
-// Start. All pointers are borrowed.
-class NotifierRole {
+// All pointers are borrowed.
+class NotifierRole final : public Service {
  public:
   NotifierRole(Clock* clock, Log* log, self_metrics::Exposition* exposition)
-      : clock_(clock), log_(log), exposition_(exposition) {}
+      : clock_(clock), log_(log), exposition_(exposition), captures_(clock, log, {}, exposition) {}
 
-  Status Start(const Config& config);
-  // Sets the serving state that gRPC health checks return. Does nothing without a server.
-  void SetServing(bool serving);
-  void Stop();
+  std::string_view name() const override { return "notifier"; }
+  Status Start(const Config& config) override;
+  void Stop() override;
+  Status Health() const override { return notifier_->Health(); }
+  Status Ready() const override;
+  // Sets the serving state that gRPC health checks return.
+  void SetServing(bool serving) override;
+  // Returns the routes of /metrics/issues and of the silences.
+  StatusOr<std::vector<http::HttpRoute>> Routes(const Config& config,
+                                                http::HttpServerOptions* server) override;
 
-  const notifier::Notifier& notifier() const { return *notifier_; }
-  notifier::Notifier& notifier() { return *notifier_; }
-  notifier::CaptureCoordinator* captures() const { return captures_.get(); }
+  // Returns the captures, which accept requests after Start. Valid until the role is destroyed.
+  CaptureSource* captures() { return &captures_; }
 
  private:
   Status StartGrpc(const Config& config);
@@ -42,7 +49,7 @@ class NotifierRole {
   std::unique_ptr<HttpTransport> transport_;
   std::unique_ptr<MailTransport> mail_;
   std::unique_ptr<notifier::Notifier> notifier_;
-  std::unique_ptr<notifier::CaptureCoordinator> captures_;
+  notifier::CaptureCoordinator captures_;
   std::unique_ptr<grpc_adapter::IssueServer> grpc_;
 };
 

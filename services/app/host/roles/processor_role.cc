@@ -73,8 +73,8 @@ Status ProcessorRole::Start(const Config& config) {
   return OkStatus();
 }
 
-Status ProcessorRole::ReloadRules(const RulesConfig& config) {
-  ASSIGN_OR_RETURN(const engine::CompiledRulesPtr files, RulesOf(config));
+Status ProcessorRole::Reload(const Config& fresh) {
+  ASSIGN_OR_RETURN(const engine::CompiledRulesPtr files, RulesOf(fresh.rules));
   const engine::CompiledRulesPtr before = rules_in_force_.Get();
   ASSIGN_OR_RETURN(const engine::CompiledRulesPtr rules, parameters_->SetFiles(files));
   const std::string& hash = rules->hash();

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <memory>
+#include <string_view>
 
 #include "services/app/config/config.h"
 #include "services/app/host/history_routes.h"
+#include "services/app/host/service.h"
 #include "services/base/clock.h"
 #include "services/base/status.h"
 #include "services/base/system/memory_budget.h"
@@ -18,24 +20,24 @@ namespace pitwall {
 // Returns the options for a processor. `memory` is borrowed and may be null.
 processor::ProcessorOptions ProcessorOptionsOf(const Config& config, MemoryBudget* memory);
 
-// Start, ReloadRules, and Stop must be called on one thread. Health and Ready may be called from
-// any thread after Start. All pointers are borrowed.
-class ProcessorRole {
+// All pointers are borrowed.
+class ProcessorRole final : public Service {
  public:
   ProcessorRole(Clock* clock, Log* log, self_metrics::Exposition* exposition)
       : clock_(clock), log_(log), exposition_(exposition) {}
 
+  std::string_view name() const override { return "processor"; }
   // Compiles the rules, starts the processor, and waits up to three seconds until the rules are
   // active.
-  Status Start(const Config& config);
-  // Compiles and activates the reloaded rules. If an error is returned, nothing has changed.
-  Status ReloadRules(const RulesConfig& config);
-  void Stop();
-
+  Status Start(const Config& config) override;
+  void Stop() override;
   // Returns the first partition fault, or OK.
-  Status Health() const;
+  Status Health() const override;
   // Returns the reason why the processor does not evaluate rules yet, or OK.
-  Status Ready() const;
+  Status Ready() const override;
+  // Compiles and activates the reloaded rules.
+  Status Reload(const Config& fresh) override;
+
   const RulesInForce& rules_in_force() const { return rules_in_force_; }
 
  private:
