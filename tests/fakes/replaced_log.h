@@ -4,14 +4,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "services/base/status.h"
 #include "services/base/time.h"
 #include "services/io/io.h"
+#include "tests/fakes/forwarding_log.h"
 
 namespace pitwall::fakes {
 
@@ -43,37 +42,16 @@ class ReplacedReader final : public PartitionReader {
   bool fails_ = false;
 };
 
-// Passes all calls to `inner`, which is borrowed. Its readers are of type ReplacedReader.
-class ReplacedLog final : public Log {
+// Log whose readers are of type ReplacedReader.
+class ReplacedLog final : public ForwardingLog {
  public:
-  explicit ReplacedLog(Log* inner) : inner_(inner) {}
+  using ForwardingLog::ForwardingLog;
 
-  Status EnsureTopic(std::string_view topic, const TopicConfig& config) override {
-    return inner_->EnsureTopic(topic, config);
-  }
-  StatusOr<int32_t> Partitions(std::string_view topic) override {
-    return inner_->Partitions(topic);
-  }
   StatusOr<std::unique_ptr<PartitionReader>> OpenReader(const TopicPartition& at,
                                                         int64_t from) override {
-    ASSIGN_OR_RETURN(std::unique_ptr<PartitionReader> reader, inner_->OpenReader(at, from));
+    ASSIGN_OR_RETURN(std::unique_ptr<PartitionReader> reader, ForwardingLog::OpenReader(at, from));
     return std::make_unique<ReplacedReader>(std::move(reader));
   }
-  StatusOr<std::unique_ptr<Appender>> OpenAppender() override { return inner_->OpenAppender(); }
-  StatusOr<std::unique_ptr<Committer>> OpenCommitter(std::string_view transactional_id) override {
-    return inner_->OpenCommitter(transactional_id);
-  }
-  StatusOr<std::optional<CommittedOffset>> Committed(std::string_view group,
-                                                     const TopicPartition& at) override {
-    return inner_->Committed(group, at);
-  }
-  Status StorePosition(std::string_view group, const TopicPartition& at,
-                       const CommittedOffset& to) override {
-    return inner_->StorePosition(group, at, to);
-  }
-
- private:
-  Log* const inner_;
 };
 
 }  // namespace pitwall::fakes

@@ -5,40 +5,21 @@
 
 #include "services/io/topics.h"
 #include "tests/fakes/fake_clock.h"
+#include "tests/fakes/forwarding_log.h"
 #include "tests/fakes/memory_log.h"
 
 namespace pitwall {
 namespace {
 
 // Log that cannot create topics until the test sets `answer` to OK.
-class RefusingLog final : public Log {
+class RefusingLog final : public fakes::ForwardingLog {
  public:
-  explicit RefusingLog(Log* log) : log_(log) {}
+  using ForwardingLog::ForwardingLog;
   Status answer = InvalidArgument("Replication factor: 3 larger than available brokers: 1.");
 
   Status EnsureTopic(std::string_view topic, const TopicConfig& config) override {
-    return answer.ok() ? log_->EnsureTopic(topic, config) : answer;
+    return answer.ok() ? ForwardingLog::EnsureTopic(topic, config) : answer;
   }
-  StatusOr<int32_t> Partitions(std::string_view topic) override { return log_->Partitions(topic); }
-  StatusOr<std::unique_ptr<PartitionReader>> OpenReader(const TopicPartition& at,
-                                                        int64_t from) override {
-    return log_->OpenReader(at, from);
-  }
-  StatusOr<std::unique_ptr<Appender>> OpenAppender() override { return log_->OpenAppender(); }
-  StatusOr<std::unique_ptr<Committer>> OpenCommitter(std::string_view id) override {
-    return log_->OpenCommitter(id);
-  }
-  StatusOr<std::optional<CommittedOffset>> Committed(std::string_view group,
-                                                     const TopicPartition& at) override {
-    return log_->Committed(group, at);
-  }
-  Status StorePosition(std::string_view group, const TopicPartition& at,
-                       const CommittedOffset& to) override {
-    return log_->StorePosition(group, at, to);
-  }
-
- private:
-  Log* const log_;
 };
 
 TEST(TopicCreatingAppender, Append_TopicCreationFails_ReturnsUnavailable) {
