@@ -56,7 +56,7 @@ void Send(ShardForTest* shard, const SourceBatch& sent) {
   Batch batch;
   batch.source = sent.source;
   batch.boot_id = sent.boot;
-  const bool rank = StartsWith(sent.source, "rank");
+  const bool rank = pitwall::StartsWith(sent.source, "rank");
   batch.info.kind = rank ? SourceKind::kRank : SourceKind::kNode;
   batch.info.rank = rank ? 0 : -1;
   batch.info.start = EventTime::FromNs(ShardForTest::At(sent.start));

@@ -47,11 +47,7 @@ class DeclaredEnds : public JobEnds {
     node.events.push_back(event);
     shard_.Feed(node, at);
   }
-  void LoseAll() {
-    Lose(0, 10);
-    Lose(1, 10.2);
-    for (int64_t rank : {0, 1}) Send(rank, 10.4, JobEvent::Kind::kLauncherGone);
-  }
+  void LoseAll() { Play("rank-0 lost @10s; rank-1 lost @10.2s; rank-0..1 launcher-gone @10.4s"); }
   std::vector<std::string> Last(size_t n) const {
     const std::vector<std::string> all = Changes();
     return {all.end() - static_cast<std::ptrdiff_t>(std::min(n, all.size())), all.end()};
@@ -59,8 +55,7 @@ class DeclaredEnds : public JobEnds {
 };
 
 TEST_F(DeclaredEnds, CancelledJobIsNotReportedAsDied) {
-  Lose(0, 10);
-  Lose(1, 10.2);
+  Play("rank-0 lost @10s; rank-1 lost @10.2s");
   PlatformEnds(10.5, JobEvent::Kind::kEnded, "cancelled",
                {.signal = 15, .exit_code = {}, .on_purpose = true, .cause = "time limit"});
   shard_.Feed(Node(), 20);
@@ -70,8 +65,7 @@ TEST_F(DeclaredEnds, CancelledJobIsNotReportedAsDied) {
 }
 
 TEST_F(DeclaredEnds, PlatformFailure_RanksLost_IsDeath) {
-  Lose(0, 10);
-  Send(1, 10.1, std::nullopt, /*goodbye=*/true);
+  Play("rank-0 lost @10s; rank-1 goodbye @10.1s");
   PlatformEnds(10.5, JobEvent::Kind::kEnded, "failed", {.signal = {}, .exit_code = 3});
   shard_.Feed(Node(), 20);
   EXPECT_THAT(Last(2), ElementsAre("11 1 attempt_ended died", "11 1 ended died"));
@@ -80,8 +74,7 @@ TEST_F(DeclaredEnds, PlatformFailure_RanksLost_IsDeath) {
 
 TEST_F(DeclaredEnds, ExecutorCancellation_IsReportedAsStop) {
   Stop(9, kStopping);
-  Lose(0, 10);
-  Lose(1, 10.2);
+  Play("rank-0 lost @10s; rank-1 lost @10.2s");
   PlatformEnds(10.5, JobEvent::Kind::kEnded, "cancelled",
                {.signal = 15, .exit_code = {}, .on_purpose = true, .cause = "cancelled"});
   shard_.Feed(Node(), 20);
@@ -89,8 +82,7 @@ TEST_F(DeclaredEnds, ExecutorCancellation_IsReportedAsStop) {
 }
 
 TEST_F(DeclaredEnds, RequeuedJobContinuesWithNextAttempt) {
-  Lose(0, 10);
-  Lose(1, 10.2);
+  Play("rank-0 lost @10s; rank-1 lost @10.2s");
   PlatformEnds(10.5, JobEvent::Kind::kNotice, std::string(kPlatformEnd),
                {.signal = {}, .exit_code = 0, .on_purpose = true, .cause = "requeued"});
   shard_.Feed(Node(), 20);
@@ -102,8 +94,7 @@ TEST_F(DeclaredEnds, RequeuedJobContinuesWithNextAttempt) {
 
 // A user terminated the processes of the job, so Slurm reports only an exit code.
 TEST_F(DeclaredEnds, PlatformFailure_SigtermToAllRanks_IsCancellation) {
-  Lose(0, 10, 15);
-  Lose(1, 10.2, 15);
+  Play("rank-0 lost signal=15 @10s; rank-1 lost signal=15 @10.2s");
   PlatformEnds(10.5, JobEvent::Kind::kEnded, "failed", {.signal = {}, .exit_code = 143});
   shard_.Feed(Node(), 20);
   EXPECT_THAT(Last(2), ElementsAre("11 1 attempt_ended cancelled", "11 1 ended cancelled"));
@@ -111,9 +102,7 @@ TEST_F(DeclaredEnds, PlatformFailure_SigtermToAllRanks_IsCancellation) {
 
 // A user notices that a rank died and cancels the remaining ranks.
 TEST_F(DeclaredEnds, ReportLongAfterFirstDeath_EndsJob) {
-  Lose(0, 10);
-  Lose(1, 20);
-  for (int64_t rank : {0, 1}) Send(rank, 20.4, JobEvent::Kind::kLauncherGone);
+  Play("rank-0 lost @10s; rank-1 lost @20s; rank-0..1 launcher-gone @20.4s");
   PlatformEnds(25, JobEvent::Kind::kEnded, "cancelled",
                {.signal = 15, .exit_code = {}, .on_purpose = true, .cause = "cancelled"});
   shard_.Feed(Node(), 40);
@@ -186,8 +175,7 @@ TEST_F(DeclaredEnds, RestartsDoNotChangeEvents) {
 }
 
 TEST_F(DeclaredEnds, SilentPlatformDoesNotExtendGrace) {
-  Lose(0, 10);
-  Lose(1, 10.2);
+  Play("rank-0 lost @10s; rank-1 lost @10.2s");
   shard_.Feed(Node(), 400);
   EXPECT_THAT(Last(2), ElementsAre("12 1 attempt_ended died", "130 1 ended died"));
 }

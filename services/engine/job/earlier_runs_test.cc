@@ -38,36 +38,10 @@ RulesForTest::Files Runs(std::string_view power, std::string_view points) {
 
 // Feeds, for each second, 10 steps of `loss` from one rank and one sample of `power`.
 void Feed(ShardForTest* shard, int from, int to, double power, double loss, int first_step = 0) {
-  const Schema schema = SchemaOf({{Labels({{kMetricName, "power"}}), SeriesKind::kGauge}});
-  Schema steps = SchemaOf({{Labels({{kMetricName, "loss"}}), SeriesKind::kGauge}});
-  for (int t = from; t <= to; ++t) {
-    Batch node;
-    node.source = "node";
-    const int64_t at[] = {ShardForTest::At(t)};
-    const double watts[] = {power};
-    node.schemas.push_back(schema);
-    node.frames.push_back({.schema_id = schema.id, .times = at, .values = watts});
-    shard->Feed(node, t);
-    Batch rank;
-    rank.source = "rank-0";
-    rank.info.kind = SourceKind::kRank;
-    rank.info.rank = 0;
-    rank.info.step_modes = {"train"};
-    std::vector<int64_t> times, numbers;
-    for (int i = 1; i <= 10; ++i) {
-      times.push_back(ShardForTest::At(t - 1 + i / 10.0));
-      numbers.push_back(first_step + (t - from) * 10 + i);
-    }
-    const std::vector<double> values(10, loss);
-    rank.schemas.push_back(steps);
-    rank.frames.push_back({.schema_id = steps.id,
-                           .times = times,
-                           .steps = numbers,
-                           .mode = "train",
-                           .values = values});
-    rank.step_promises.push_back({"train", numbers.back()});
-    shard->Feed(rank, t);
-  }
+  const int steps = 10 * (to - from + 1);
+  shard->Play(Cat("node sends power=", power, " @", from, "s..", to, "s; rank-0 steps ",
+                  first_step + 1, "..", first_step + steps, " loss{}=", loss, " @", from - 0.9,
+                  "s every 100ms batch 10"));
 }
 
 // Returns issue events, such as "found Differs a at step 20". Omits statuses and updates.
@@ -177,27 +151,17 @@ TEST(EarlierRuns, StepJumpCostsFewEvaluations) {
 TEST(EarlierRuns, BaselineAppliesToJobsWithMatchingLabels) {
   RulesForTest::Files runs = Runs("100", "");
   runs[0].text = "run: a\nmatch: {config: x}\nseries:\n- {name: 'power:median', value: 100}\n";
-  const auto started = [](ShardForTest* shard, std::string_view source, double at, double promise,
-                          std::vector<Label> labels) {
-    Batch batch;
-    batch.source = source;
-    JobEvent event;
-    event.time = EventTime::FromNs(ShardForTest::At(at));
-    event.labels = std::move(labels);
-    batch.events.push_back(event);
-    shard->Feed(batch, promise);
-  };
   std::vector<std::string> expected;
   for (const bool node_first : {true, false}) {
     ShardForTest shard(kRules, {}, runs);
-    started(&shard, "r0", 0, 1, {{"config", "x"}, {"team", "nlp"}});
+    shard.Play("r0 starts config=x team=nlp @0s promise 1s arrives 1s");
     Feed(&shard, 1, 20, 250, 1);
-    started(&shard, "r0", 20, 20, {{"team", "vision"}});  // The label `config` remains.
+    shard.Play("r0 starts team=vision @20s");  // The label `config` remains.
     Feed(&shard, 21, 30, 250, 1, 200);
     if (node_first) Feed(&shard, 31, 60, 250, 1, 300);
-    started(&shard, "r0", 35, 40, {{"config", "y"}});
+    shard.Play("r0 starts config=y @35s promise 40s arrives 40s");
     if (!node_first) Feed(&shard, 31, 60, 250, 1, 300);
-    started(&shard, "r0", 36, 60, {});
+    shard.Play("r0 starts @36s promise 60s arrives 60s");
     if (node_first) {
       expected = Issues(shard);
       // The constant value is written at the first multiple of 15 s.

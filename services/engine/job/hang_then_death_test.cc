@@ -35,47 +35,10 @@ groups:
 class HangThenDeath : public ::testing::Test {
  protected:
   void SetUp() override {
-    for (int s = 1; s <= 9; ++s) Send(s, s < 3 ? 0 : 1);
+    Play(R"(rank-0..1(boot=one start=0.5s node=node) sends stands_still=0 @1s..2s
+            rank-0..1 sends stands_still=1 @3s..9s)");
   }
-  void Send(double at, double value) {
-    for (int64_t rank = 0; rank < 2; ++rank) {
-      const Schema schema = SchemaOf(
-          {{Labels({{kMetricName, "stands_still"}, {"rank", Cat(rank)}}), SeriesKind::kGauge}});
-      const int64_t times[] = {ShardForTest::At(at)};
-      const double values[] = {value};
-      Batch batch = Of(rank);
-      batch.schemas.push_back(schema);
-      batch.frames.push_back({.schema_id = schema.id, .times = times, .values = values});
-      shard_.Feed(batch, at);
-    }
-  }
-  void Lose(int64_t rank, double at, int32_t signal) {
-    Batch batch = Of(rank);
-    JobEvent lost;
-    lost.kind = JobEvent::Kind::kRankLost;
-    lost.time = EventTime::FromNs(ShardForTest::At(at));
-    lost.rank_lost.rank = rank;
-    lost.rank_lost.source = batch.source;
-    lost.rank_lost.boot_id = boot_;
-    lost.rank_lost.signal = signal;
-    batch.events.push_back(lost);
-    shard_.Feed(batch, at);
-  }
-  Batch Of(int64_t rank) const {
-    Batch batch;
-    batch.source = Cat("rank-", rank);
-    batch.boot_id = boot_;
-    batch.info.kind = SourceKind::kRank;
-    batch.info.node = "node";
-    batch.info.rank = rank;
-    batch.info.start = EventTime::FromNs(ShardForTest::At(boot_ == "one" ? 0.5 : 9.7));
-    return batch;
-  }
-  void Ticks(int n) {
-    shard_.SetAppendTime(1000);
-    for (int i = 0; i < n; ++i) shard_.Tick();
-    shard_.SetAppendTime(-1);
-  }
+  void Play(std::string_view script) { shard_.Play(script); }
   // Returns "found Hang of Hang" or "resolved Hang of Hang, attempt_ended died" for each issue. An
   // incident is named after its first issue.
   std::vector<std::string> IssueEvents() const {
@@ -94,43 +57,38 @@ class HangThenDeath : public ::testing::Test {
   }
 
   ShardForTest shard_{kHangAndDeath};
-  std::string boot_ = "one";
 };
 
 TEST_F(HangThenDeath, DeathsWithinOneTickAreOneIncident) {
-  Lose(0, 9.1, 6);
-  Lose(1, 9.2, 6);
-  Ticks(5);
+  Play("rank-0 lost signal=6 @9.1s; rank-1 lost signal=6 @9.2s");
+  Play("owner ticks 5 @1000s");
   EXPECT_THAT(IssueEvents(), ElementsAre("found Hang of Hang", "found RankDied of Hang",
                                          "resolved Hang of Hang, attempt_ended died"));
 }
 
 TEST_F(HangThenDeath, SimultaneousDeathsAreOneIncident) {
-  Lose(0, 9.1, 9);
-  Lose(1, 9.1, 9);
-  Ticks(5);
+  Play("rank-0 lost signal=9 @9.1s; rank-1 lost signal=9 @9.1s");
+  Play("owner ticks 5 @1000s");
   EXPECT_THAT(IssueEvents(), ElementsAre("found Hang of Hang", "found RankDied of Hang",
                                          "resolved Hang of Hang, attempt_ended died"));
 }
 
 TEST_F(HangThenDeath, SnapshotInBetweenDoesNotChangeEvents) {
-  Lose(0, 9.1, 6);
+  Play("rank-0 lost signal=6 @9.1s");
   shard_.Restart();
-  Lose(1, 9.2, 6);
+  Play("rank-1 lost signal=6 @9.2s");
   shard_.Restart();
-  Ticks(1);
+  Play("owner ticks 1 @1000s");
   shard_.Restart();
-  Ticks(4);
+  Play("owner ticks 4 @1000s");
   EXPECT_THAT(IssueEvents(), ElementsAre("found Hang of Hang", "found RankDied of Hang",
                                          "resolved Hang of Hang, attempt_ended died"));
 }
 
 TEST_F(HangThenDeath, RestartBeforeVerdict_HangEndsWithAttempt) {
-  Lose(0, 9.1, 6);
-  Lose(1, 9.2, 6);
-  boot_ = "two";
-  Send(9.8, 0);
-  Ticks(5);
+  Play("rank-0 lost signal=6 @9.1s; rank-1 lost signal=6 @9.2s");
+  Play("rank-0..1(boot=two start=9.7s) sends stands_still=0 @9.8s");
+  Play("owner ticks 5 @1000s");
   const std::vector<std::string> events = IssueEvents();
   ASSERT_GE(events.size(), 2U);
   EXPECT_EQ(events[0], "found Hang of Hang");

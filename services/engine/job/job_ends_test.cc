@@ -13,11 +13,7 @@ using ::testing::ElementsAre;
 
 TEST_F(JobEnds, WatermarkJumpsPastGrace_JobEndsWhenGraceExpires) {
   Boot("one", 1);
-  Lose(0, 10);
-  Lose(1, 11);
-  Batch node;
-  node.source = "node";
-  shard_.Feed(node, 400);
+  Play("rank-0 lost @10s; rank-1 lost @11s; node beats @400s");
   EXPECT_THAT(Changes(), ElementsAre("1 0 started ", "1 1 attempt_began ",
                                      "10 1 rank_lost died 0@node-0", "11 1 rank_lost died 1@node-1",
                                      "11 1 attempt_ended died", "131 1 ended died"));
@@ -29,13 +25,9 @@ TEST_F(JobEnds, WatermarkJumpsPastGrace_JobEndsWhenGraceExpires) {
 TEST_F(JobEnds, AnnouncedEndIsNotDeath) {
   Boot("one", 1);
   Stop(9, kStopping);
-  Lose(0, 10);
-  Lose(1, 11);
-  Batch node;
-  node.source = "node";
-  shard_.Feed(node, 20);
+  Play("rank-0 lost @10s; rank-1 lost @11s; node beats @20s");
   Stop(21, "stopped");
-  shard_.Feed(node, 30);
+  Play("node beats @30s");
   EXPECT_THAT(Changes(), ElementsAre("1 0 started ", "1 1 attempt_began ",
                                      "10 1 rank_lost died 0@node-0", "11 1 rank_lost died 1@node-1",
                                      "11 1 attempt_ended stopped", "21 1 ended stopped"));
@@ -52,12 +44,9 @@ TEST_F(JobEnds, EndOfStoppedJobNamesRule) {
   };
   Boot("one", 1);
   Stop(9, kStopping, "rule p/g/LossNotFinite");
-  Lose(0, 10);
-  Lose(1, 11);
+  Play("rank-0 lost @10s; rank-1 lost @11s");
   Stop(21, "stopped", "rule p/g/LossNotFinite");
-  Batch node;
-  node.source = "node";
-  shard_.Feed(node, 30);
+  Play("node beats @30s");
   EXPECT_THAT(ends(), ElementsAre("stopped by rule p/g/LossNotFinite",
                                   "stopped by rule p/g/LossNotFinite"));
 }
@@ -65,26 +54,17 @@ TEST_F(JobEnds, EndOfStoppedJobNamesRule) {
 TEST_F(JobEnds, DeathLongAfterAnnouncedEndIsDeath) {
   Boot("one", 1);
   Stop(9, kStopping);
-  Send(0, 400);
-  Send(1, 400);
-  Lose(0, 410);
-  Lose(1, 411);
-  Batch node;
-  node.source = "node";
-  shard_.Feed(node, 420);
+  Play(
+      "rank-0 beats @400s; rank-1 beats @400s; rank-0 lost @410s; rank-1 lost @411s; node beats "
+      "@420s");
   EXPECT_EQ(Changes().back(), "411 1 attempt_ended died");
 }
 
 TEST_F(JobEnds, RestartWithinSameWatermarkJump_DoesNotEndJob) {
   Boot("one", 1);
-  Batch node;
-  node.source = "node";
-  shard_.Feed(node, 2);
-  Lose(0, 10);
-  Lose(1, 11);
+  Play("node beats @2s; rank-0 lost @10s; rank-1 lost @11s");
   Boot("two", 100);
-  for (int64_t rank : {0, 1}) Send(rank, 400);
-  shard_.Feed(node, 400);
+  Play("rank-0..1 beats @400s; node beats @400s");
   EXPECT_THAT(Changes(), ElementsAre("1 0 started ", "1 1 attempt_began ",
                                      "10 1 rank_lost died 0@node-0", "11 1 rank_lost died 1@node-1",
                                      "11 1 attempt_ended died", "100 2 attempt_began "));
@@ -92,17 +72,17 @@ TEST_F(JobEnds, RestartWithinSameWatermarkJump_DoesNotEndJob) {
 
 TEST_F(JobEnds, SilentRankIsNotDead_GoodbyeEndsAttempt) {
   Boot("one", 1);
-  Lose(0, 10);
+  Play("rank-0 lost @10s");
   Ticks(300);  // Rank 1 becomes idle.
   EXPECT_EQ(Changes().back(), "10 1 rank_lost died 0@node-0");
-  Send(1, 320, std::nullopt, /*goodbye=*/true);
+  Play("rank-1 goodbye @320s");
   Ticks(2);
   EXPECT_EQ(Changes().back(), "320 1 attempt_ended died");
 }
 
 TEST_F(JobEnds, GoodbyesOfAllRanksAreNotDeath) {
   Boot("one", 1);
-  for (int64_t rank : {0, 1}) Send(rank, 10, std::nullopt, /*goodbye=*/true);
+  Play("rank-0..1 goodbye @10s");
   Ticks(300);
   EXPECT_THAT(Changes(), ElementsAre("1 0 started ", "1 1 attempt_began "));
 }
@@ -114,9 +94,7 @@ TEST_F(JobEnds, LateDeathReport_DoesNotResumeJob) {
   Ticks(1900);
   ASSERT_THAT(Changes().back(), ::testing::EndsWith("ended silent"));
   const size_t changes = Changes().size();
-  Lose(0, 4000);
-  Lose(1, 4000);
-  Send(1, 4001, JobEvent::Kind::kLauncherGone);
+  Play("rank-0 lost @4000s; rank-1 lost @4000s; rank-1 launcher-gone @4001s");
   Ticks(200);
   EXPECT_EQ(Changes().size(), changes) << Changes().back();
 }
@@ -124,26 +102,20 @@ TEST_F(JobEnds, LateDeathReport_DoesNotResumeJob) {
 TEST_F(JobEnds, WaitingJobReportsRemainingGrace) {
   Boot("one", 1);
   EXPECT_EQ(shard_.shard().jobs().Find("job")->state().lifecycle.OverIn(), std::nullopt);
-  Lose(0, 10);
-  Lose(1, 11);
-  Batch node;
-  node.source = "node";
-  shard_.Feed(node, 34);
+  Play("rank-0 lost @10s; rank-1 lost @11s; node beats @34s");
   EXPECT_EQ(shard_.shard().jobs().Find("job")->state().lifecycle.OverIn(), Duration::Seconds(97));
   shard_.Restart();
   EXPECT_EQ(shard_.shard().jobs().Find("job")->state().lifecycle.OverIn(), Duration::Seconds(97));
-  shard_.Feed(node, 400);
+  Play("node beats @400s");
   EXPECT_EQ(shard_.shard().jobs().Find("job")->state().lifecycle.OverIn(), std::nullopt);
 }
 
 TEST_F(JobEnds, JobEndsAfterLaunchersOfAllNodes) {
   Boot("one", 1);
-  Lose(0, 10);
-  Send(0, 11, JobEvent::Kind::kLauncherGone);
-  Lose(1, 12);
+  Play("rank-0 lost @10s; rank-0 launcher-gone @11s; rank-1 lost @12s");
   Ticks(3);
   EXPECT_EQ(Changes().back(), "12 1 attempt_ended died");
-  Send(1, 20, JobEvent::Kind::kLauncherGone);
+  Play("rank-1 launcher-gone @20s");
   Ticks(10);
   EXPECT_EQ(Changes().back(), "20 1 ended died");
 }
@@ -151,74 +123,46 @@ TEST_F(JobEnds, JobEndsAfterLaunchersOfAllNodes) {
 TEST_F(JobEnds, ExplicitAttemptNumberSurvivesRestart) {
   attempt_ = 7;
   Boot("one", 1);
-  Lose(0, 10);
-  Lose(1, 10);
+  Play("rank-0 lost @10s; rank-1 lost @10s");
   Ticks(2);
   Boot("two", 50);
-  for (int64_t rank : {0, 1}) Send(rank, 60);
+  Play("rank-0..1 beats @60s");
   EXPECT_THAT(Changes(), ElementsAre("1 0 started ", "1 7 attempt_began ",
                                      "10 7 rank_lost died 0@node-0", "10 7 rank_lost died 1@node-1",
                                      "10 7 attempt_ended died", "50 7 attempt_began "));
 }
 
 TEST_F(JobEnds, RankFasterThanRankZeroIsNotZombie) {
-  const Schema schema =
-      SchemaOf({{Labels({{kMetricName, "train_step"}, {"rank", "1"}}), SeriesKind::kGauge}});
-  const auto step = [&](double at) {
-    const int64_t times[] = {ShardForTest::At(at)};
-    const int64_t steps[] = {3};
-    const double values[] = {1};
-    Batch batch;
-    batch.source = "rank-1";
-    batch.boot_id = boot_;
-    batch.info.kind = SourceKind::kRank;
-    batch.info.node = "node-1";
-    batch.info.rank = 1;
-    batch.info.start = EventTime::FromNs(ShardForTest::At(start_));
-    batch.schemas.push_back(schema);
-    batch.frames.push_back({.schema_id = schema.id,
-                            .times = times,
-                            .steps = steps,
-                            .mode = "train",
-                            .values = values});
-    shard_.Feed(batch, at);
-  };
   Boot("one", 1);
-  for (int64_t rank : {0, 1}) Lose(rank, 10);
+  Play("rank-0..1 lost @10s");
   Ticks(10);
-  boot_ = "two";
-  start_ = 19;
-  step(25);
-  start_ = 19.5;  // Rank 0 also started, but later.
-  Send(0, 26);
-  start_ = 19;
-  step(27);
-  Send(0, 28);
+  // Rank 0 also started, but later.
+  Play(R"(rank-1(boot=two start=19s) steps 3 @25s
+          rank-0(boot=two start=19.5s) beats @26s
+          rank-1 steps 3 @27s
+          rank-0 beats @28s)");
   EXPECT_EQ(Changes().back(), "25 2 attempt_began ");
   EXPECT_EQ(shard_.drops(Drop::kZombie), 0U);
 }
 
 TEST_F(JobEnds, TombstoneIgnoresResentDataOfDeadRanks) {
   Boot("one", 1);
-  Lose(0, 10);
-  Lose(1, 10);
+  Play("rank-0 lost @10s; rank-1 lost @10s");
   Ticks(130);
   EXPECT_EQ(Changes().back(), "130 1 ended died");
   shard_.Restart();
-  Send(1, 500);  // A resent batch with a different promise.
-  Batch node;
-  node.source = "node";
-  shard_.Feed(node, 500);  // A node of a declared job, not a rank.
+  Play("rank-1 beats @500s");  // A resent batch with a different promise.
+  Play("node beats @500s");    // A node of a declared job, not a rank.
   EXPECT_TRUE(shard_.shard().jobs().All()[0]->state().lifecycle.ended());
   Boot("two", 600);
-  for (int64_t rank : {0, 1}) Send(rank, 610);
+  Play("rank-0..1 beats @610s");
   EXPECT_EQ(Changes().back(), "600 2 attempt_began ");
 }
 
 TEST_F(JobEnds, CompletedActionEndsJobPermanently) {
   Boot("one", 1);
   Stop(5.5, "stopped");
-  for (int64_t rank : {0, 1}) Send(rank, 6);
+  Play("rank-0..1 beats @6s");
   EXPECT_THAT(Changes(), ElementsAre("1 0 started ", "1 1 attempt_began ",
                                      "5 1 attempt_ended stopped", "5 1 ended stopped"));
   Boot("two", 10);
@@ -228,8 +172,7 @@ TEST_F(JobEnds, CompletedActionEndsJobPermanently) {
 
 TEST_F(JobEnds, LateCompletionOfActionIsReported) {
   Boot("one", 1);
-  for (int64_t rank : {0, 1}) Lose(rank, 10);
-  for (int64_t rank : {0, 1}) Send(rank, 10, JobEvent::Kind::kLauncherGone);
+  Play("rank-0..1 lost @10s; rank-0..1 launcher-gone @10s");
   Ticks(3);  // The rules see the deaths before the job ends.
   EXPECT_EQ(Changes().back(), "12 1 ended died");
   Stop(10.5, "stopped");
@@ -251,7 +194,7 @@ TEST_F(JobEnds, NodeCannotReportLossOfRankOnAnotherNode) {
   lost.rank_lost.boot_id = "one";
   impostor.events.push_back(lost);
   shard_.Feed(impostor, 2);
-  for (int64_t rank : {0, 1}) Send(rank, 10);
+  Play("rank-0..1 beats @10s");
   shard_.Feed({.source = "node@evil"}, 10);
   EXPECT_EQ(Changes().size(), 2U);
   EXPECT_EQ(shard_.drops(Drop::kMalformed), 1U);
@@ -263,7 +206,7 @@ TEST(JobEndsOrder, ArrivalOrderAndRestartsDoNotChangeEvents) {
     class Player : public JobEnds {
      public:
       void TestBody() override {}
-      std::vector<std::string> Play(bool other, int restart) {
+      std::vector<std::string> ChangesAndIds(bool other, int restart) {
         int n = 0;
         const auto restarts = [&] {
           if (n++ == restart) shard_.Restart();
@@ -272,9 +215,9 @@ TEST(JobEndsOrder, ArrivalOrderAndRestartsDoNotChangeEvents) {
         restarts();
         for (int i = 0; i < 2; ++i) {
           const int64_t rank = other ? 1 - i : i;
-          Lose(rank, rank == 0 ? 10 : 12);
+          Play(Cat("rank-", rank, " lost @", rank == 0 ? "10s" : "12s"));
           restarts();
-          Send(rank, rank == 0 ? 13 : 12.5, JobEvent::Kind::kLauncherGone);
+          Play(Cat("rank-", rank, " launcher-gone @", rank == 0 ? "13s" : "12.5s"));
           restarts();
         }
         for (int i = 0; i < 5; ++i) {
@@ -286,7 +229,7 @@ TEST(JobEndsOrder, ArrivalOrderAndRestartsDoNotChangeEvents) {
         return out;
       }
     } player;
-    return player.Play(swapped, restart_at);
+    return player.ChangesAndIds(swapped, restart_at);
   };
   const std::vector<std::string> straight = play(false, -1);
   EXPECT_EQ(straight[5], "13 1 ended died");
@@ -299,12 +242,9 @@ TEST(JobEndsOrder, ArrivalOrderAndRestartsDoNotChangeEvents) {
 TEST_F(JobEnds, RulesSeeDeathJustBeforeEnd) {
   Boot("one", 1);
   Stop(9, kStopping);
-  Lose(0, 10);
-  Lose(1, 10.1);
+  Play("rank-0 lost @10s; rank-1 lost @10.1s");
   Stop(10.2, "stopped");
-  Batch node;
-  node.source = "node";
-  shard_.Feed(node, 20);
+  Play("node beats @20s");
   EXPECT_EQ(Changes().back(), "10 1 ended stopped");
   const auto ended = shard_.outputs().events.back();
   EXPECT_EQ(ended.time.ns(), ShardForTest::At(10.5));
@@ -314,27 +254,21 @@ TEST_F(JobEnds, RulesSeeDeathJustBeforeEnd) {
 // the two SIGTERMs.
 TEST_F(JobEnds, AllRanksEndedBySigterm_IsCancelled) {
   Boot("one", 1);
-  Lose(0, 10, 15);
-  Lose(1, 10.2, 15);
+  Play("rank-0 lost signal=15 @10s; rank-1 lost signal=15 @10.2s");
   EXPECT_EQ(Changes().back(), "10 1 attempt_ended cancelled");
-  for (int64_t rank : {0, 1}) Send(rank, 10.4, JobEvent::Kind::kLauncherGone);
-  Batch node;
-  node.source = "node";
-  shard_.Feed(node, 20);
+  Play("rank-0..1 launcher-gone @10.4s; node beats @20s");
   EXPECT_EQ(Changes().back(), "12 1 ended cancelled");
 }
 
 TEST_F(JobEnds, SigtermAfterDeathIsTeardown) {
   Boot("one", 1);
-  Lose(0, 10, 9);
-  Lose(1, 10.2, 15);
+  Play("rank-0 lost signal=9 @10s; rank-1 lost signal=15 @10.2s");
   EXPECT_EQ(Changes().back(), "10 1 attempt_ended died");
 }
 
 TEST_F(JobEnds, SingleSigtermIsDeath) {
   Boot("one", 1);
-  Lose(0, 10, 15);
-  Lose(1, 10.2, 9);
+  Play("rank-0 lost signal=15 @10s; rank-1 lost signal=9 @10.2s");
   EXPECT_EQ(Changes().back(), "10 1 attempt_ended died");
 }
 
@@ -353,12 +287,9 @@ groups:
 // The end of a job is not a verdict, so the rule's status stays IssuesFound.
 TEST_P(EndsWithOpenIssue, JobEndKeepsRuleStatus) {
   Boot("one", 1);
-  for (int64_t rank : {0, 1}) Send(rank, 5);
-  Lose(0, 10, GetParam());
-  Lose(1, 10.2, GetParam());
-  Batch node;
-  node.source = "node";
-  shard_.Feed(node, 10.9);
+  Play("rank-0..1 beats @5s");
+  Play(Cat("rank-0 lost signal=", GetParam(), " @10s; rank-1 lost signal=", GetParam(), " @10.2s"));
+  Play("node beats @10.9s");
   EXPECT_THAT(shard_.Events(),
               ElementsAre("io.pitwall.issue.found Here", "status IssuesFound Here ",
                           "io.pitwall.issue.resolved Here"));

@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "services/base/check.h"
 #include "services/base/text/strings.h"
+#include "tests/telemetry_script/script.h"
 
 namespace pitwall::engine {
 namespace {
@@ -13,14 +15,49 @@ using ::testing::IsEmpty;
 
 EventTime DeathAt(double seconds) { return EventTime() + Duration::Nanos(seconds * 1e9); }
 
-RankDeath Signalled(double at, int64_t rank, int32_t signal) {
-  return {.at = DeathAt(at), .rank = rank, .node = "n", .signal = signal, .exit_code = {}};
+// Returns the deaths of a telemetry script (tests/telemetry_script). A rank is on node n unless the
+// script names its node.
+std::vector<RankDeath> Deaths(std::string_view script) {
+  const auto statements = telemetry_script::ParseScript(script);
+  PITWALL_CHECK_OK(statements.status());
+  std::vector<RankDeath> deaths;
+  for (const telemetry_script::Statement& statement : *statements) {
+    const RankLost& lost = statement.event.rank_lost;
+    for (const telemetry_script::SourceName& source : statement.sources) {
+      deaths.push_back({.at = EventTime::FromNs(statement.first_ns),
+                        .rank = source.rank,
+                        .node = statement.change.node.value_or("n"),
+                        .signal = lost.signal,
+                        .exit_code = lost.exit_code,
+                        .oom_killed = lost.oom_killed,
+                        .reported_failure = ReportedFailure(statement.event),
+                        .exception = lost.exception});
+    }
+  }
+  return deaths;
 }
-RankDeath Failed(double at, int64_t rank) {
-  return {.at = DeathAt(at), .rank = rank, .node = "n", .reported_failure = true};
+void Add(AttemptFailures* failures, std::string_view script) {
+  for (RankDeath& death : Deaths(script)) failures->Add(std::move(death));
 }
-RankDeath Exited(double at, int64_t rank, std::optional<int32_t> code) {
-  return {.at = DeathAt(at), .rank = rank, .node = "n", .signal = {}, .exit_code = code};
+AttemptFailures FailuresOf(std::string_view script) {
+  AttemptFailures failures;
+  Add(&failures, script);
+  return failures;
+}
+
+std::string Saved(const AttemptFailures& failures) {
+  BinaryWriter out;
+  failures.Save(out);
+  return out.Take();
+}
+// Returns the state after a save and a restore.
+AttemptFailures Restored(const AttemptFailures& failures) {
+  const std::string saved = Saved(failures);
+  AttemptFailures restored;
+  BinaryReader in(saved);
+  restored.Restore(in);
+  EXPECT_TRUE(in.Finish("deaths").ok());
+  return restored;
 }
 
 // Formats values as "<rank> <verdict>: <cause> = <value>" or "count = <value>".
@@ -38,10 +75,9 @@ std::vector<std::string> ValuesAt(AttemptFailures* deaths, double at) {
 TEST(AttemptFailures, FirstKillIsReportedImmediately_LaterDeathsAreCounted) {
   AttemptFailures deaths;
   EXPECT_THAT(ValuesAt(&deaths, 9), IsEmpty());
-  deaths.Add(Signalled(10, 1, 9));
+  Add(&deaths, "rank-1 lost signal=9 @10s");
   EXPECT_THAT(ValuesAt(&deaths, 10), ElementsAre("1 died: signal 9 = 1", "count = 1"));
-  deaths.Add(Signalled(10.2, 0, 15));
-  deaths.Add(Signalled(10.2, 2, 15));
+  Add(&deaths, "rank-0 lost signal=15 @10.2s; rank-2 lost signal=15 @10.2s");
   EXPECT_THAT(ValuesAt(&deaths, 11), ElementsAre("count = 3"));
   EXPECT_THAT(ValuesAt(&deaths, 12), IsEmpty());
   EXPECT_EQ(deaths.decided_by(), DeathAt(12));
@@ -49,16 +85,9 @@ TEST(AttemptFailures, FirstKillIsReportedImmediately_LaterDeathsAreCounted) {
 
 // The exception text is saved, and is reported only if the exception is the cause.
 TEST(AttemptFailures, ExceptionIsReportedWithItsCause) {
-  RankDeath failed = Failed(10, 3);
-  failed.exception = "KeyError: 'lr'";
-  AttemptFailures deaths;
-  deaths.Add(failed);
-  BinaryWriter saved;
-  deaths.Save(saved);
-  AttemptFailures restored;
-  BinaryReader in(saved.data());
-  restored.Restore(in);
-  ASSERT_TRUE(in.Finish("deaths").ok());
+  constexpr char kFailed[] = R"(rank-3 lost reported=1 exception="KeyError: 'lr'" @10s)";
+  AttemptFailures deaths = FailuresOf(kFailed);
+  AttemptFailures restored = Restored(deaths);
   for (AttemptFailures* each : {&deaths, &restored}) {
     const auto values = each->Judge(DeathAt(11));
     ASSERT_FALSE(values.empty());
@@ -68,12 +97,12 @@ TEST(AttemptFailures, ExceptionIsReportedWithItsCause) {
   }
   AttemptFailures stopped;
   stopped.stop().Announce(DeathAt(9));
-  stopped.Add(failed);
+  Add(&stopped, kFailed);
   EXPECT_FALSE(stopped.Judge(DeathAt(11))[0].first.Has("exception"));
 }
 
 RankDeath LostPeer(double at, int64_t rank) {
-  RankDeath death = Failed(at, rank);
+  RankDeath death = Deaths(Cat("rank-", rank, " lost reported=1 @", at, "s"))[0];
   death.exception = "RuntimeError: […/pair.cc:561] Connection closed by peer [127.0.0.1]:9891.";
   return death;
 }
@@ -85,19 +114,17 @@ TEST(AttemptFailures, PeerReportsLossBeforeExitStatusIsKnown_ExitIsReported) {
     AttemptFailures deaths;
     deaths.Add(LostPeer(10, 0));
     EXPECT_THAT(ValuesAt(&deaths, 10.5), IsEmpty());
-    deaths.Add(Exited(11.5, 1, code));
+    Add(&deaths, Cat("rank-1 lost exit_code=", code, " @11.5s"));
     EXPECT_THAT(ValuesAt(&deaths, 11.5),
                 ElementsAre(Cat("1 died: exit code ", code, " = 1"), "count = 2"));
   }
 }
 
 TEST(AttemptFailures, PeerReportsLossBeforeExceptionIsKnown_ExceptionIsNamed) {
-  RankDeath failed = Failed(10.3, 1);
-  failed.exception = "ValueError: no such label";
   AttemptFailures deaths;
   deaths.Add(LostPeer(10, 0));
-  deaths.Add(failed);
-  deaths.Add(Signalled(10.4, 2, 15));
+  Add(&deaths, R"(rank-1 lost reported=1 exception="ValueError: no such label" @10.3s
+                  rank-2 lost signal=15 @10.4s)");
   EXPECT_THAT(ValuesAt(&deaths, 11), ElementsAre("1 died: exception = 1", "count = 3"));
 }
 
@@ -105,39 +132,33 @@ TEST(AttemptFailures, PeersReportLossWithoutOtherCause_FirstIsNamed) {
   AttemptFailures deaths;
   deaths.Add(LostPeer(10, 2));
   deaths.Add(LostPeer(10.1, 0));
-  deaths.Add(Signalled(10.2, 1, 15));
+  Add(&deaths, "rank-1 lost signal=15 @10.2s");
   EXPECT_THAT(ValuesAt(&deaths, 11.9), IsEmpty());
   EXPECT_EQ(deaths.seen_by(), DeathAt(12.5));
-  deaths.Add(Exited(12.1, 3, 1));
+  Add(&deaths, "rank-3 lost exit_code=1 @12.1s");
   EXPECT_THAT(ValuesAt(&deaths, 12.1), ElementsAre("2 died: exception = 1", "count = 4"));
 }
 
 // A launcher sees an exit status before the collector does, and ends the other ranks.
 TEST(AttemptFailures, LauncherEndsOthersBeforeExitStatusIsKnown_ExitIsReported) {
   AttemptFailures one, several;
-  one.Add(Signalled(10, 0, 15));
-  one.Add(Exited(10.25, 1, 3));
+  Add(&one, "rank-0 lost signal=15 @10s; rank-1 lost exit_code=3 @10.25s");
   EXPECT_THAT(ValuesAt(&one, 11), ElementsAre("1 died: exit code 3 = 1", "count = 2"));
-  several.Add(Signalled(10, 0, 15));
-  several.Add(Signalled(10, 1, 15));
+  Add(&several, "rank-0 lost signal=15 @10s; rank-1 lost signal=15 @10s");
   EXPECT_THAT(ValuesAt(&several, 10.3), IsEmpty());
-  several.Add(Exited(10.3, 2, 3));
-  several.Add(Signalled(10.3, 3, 15));
+  Add(&several, "rank-2 lost exit_code=3 @10.3s; rank-3 lost signal=15 @10.3s");
   EXPECT_THAT(ValuesAt(&several, 11), ElementsAre("2 died: exit code 3 = 1", "count = 4"));
 }
 
 TEST(AttemptFailures, PeerFailsAfterSigtermOfOneRank_SigtermIsNamed) {
-  AttemptFailures deaths;
-  deaths.Add(Signalled(10, 1, 15));
-  deaths.Add(Failed(10.1, 0));
+  AttemptFailures deaths = FailuresOf("rank-1 lost signal=15 @10s; rank-0 lost reported=1 @10.1s");
   EXPECT_THAT(ValuesAt(&deaths, 12), ElementsAre("1 died: signal 15 = 1", "count = 2"));
 }
 
 TEST(AttemptFailures, ScriptEndsItselfAfterSigterm_IsNotNamed) {
-  for (const std::optional<int32_t> code : {std::optional<int32_t>(0), std::optional<int32_t>()}) {
-    AttemptFailures deaths;
-    deaths.Add(Signalled(10, 0, 15));
-    deaths.Add(Exited(10.1, 1, code));
+  for (const char* code : {"exit_code=0", ""}) {
+    AttemptFailures deaths = FailuresOf("rank-0 lost signal=15 @10s");
+    Add(&deaths, Cat("rank-1 lost ", code, " @10.1s"));
     EXPECT_THAT(ValuesAt(&deaths, 12), ElementsAre("0 died: signal 15 = 1", "count = 2"));
   }
 }
@@ -145,34 +166,25 @@ TEST(AttemptFailures, ScriptEndsItselfAfterSigterm_IsNotNamed) {
 TEST(AttemptFailures, DeathAfterAnnouncedStop_IsAttributedToStop) {
   AttemptFailures deaths;
   deaths.stop().Announce(DeathAt(9), "rule p/g/a");
-  BinaryWriter between;
-  deaths.Save(between);
-  AttemptFailures restored;
-  BinaryReader in(between.data());
-  restored.Restore(in);
-  ASSERT_TRUE(in.Finish("deaths").ok());
+  AttemptFailures restored = Restored(deaths);
   for (AttemptFailures* each : {&deaths, &restored}) {
-    each->Add(Failed(10, 0));
+    Add(each, "rank-0 lost reported=1 @10s");
     EXPECT_THAT(ValuesAt(each, 10),
                 ElementsAre("0 cancelled: stopped by the executor = 1", "count = 1"));
     EXPECT_TRUE(each->stop().Covers(DeathAt(10)));
     EXPECT_EQ(each->stop().by(), "rule p/g/a");
   }
-  BinaryWriter first, second;
-  deaths.Save(first);
-  restored.Save(second);
-  EXPECT_EQ(first.data(), second.data());
+  EXPECT_EQ(Saved(deaths), Saved(restored));
 }
 
 TEST(AttemptFailures, DeathBeforeOrLongAfterStopCountsAsDeath) {
-  AttemptFailures before;
-  before.Add(Signalled(8, 1, 9));
+  AttemptFailures before = FailuresOf("rank-1 lost signal=9 @8s");
   before.stop().Announce(DeathAt(9));
-  before.Add(Signalled(10, 0, 15));
+  Add(&before, "rank-0 lost signal=15 @10s");
   EXPECT_THAT(ValuesAt(&before, 11), ElementsAre("1 died: signal 9 = 1", "count = 2"));
   AttemptFailures after;
   after.stop().Announce(DeathAt(9));
-  after.Add(Signalled(309.5, 1, 9));
+  Add(&after, "rank-1 lost signal=9 @309.5s");
   EXPECT_THAT(ValuesAt(&after, 310), ElementsAre("1 died: signal 9 = 1", "count = 1"));
 }
 
@@ -180,7 +192,7 @@ TEST(AttemptFailures, DeathAfterRefusedStopIsDeath) {
   AttemptFailures deaths;
   deaths.stop().Announce(DeathAt(9), "rule p/g/a");
   deaths.WithdrawStop();
-  deaths.Add(Signalled(10, 1, 9));
+  Add(&deaths, "rank-1 lost signal=9 @10s");
   EXPECT_THAT(ValuesAt(&deaths, 11), ElementsAre("1 died: signal 9 = 1", "count = 1"));
   EXPECT_EQ(deaths.stop().by(), "");
 }
@@ -192,7 +204,7 @@ TEST(AttemptFailures, StopWithInvalidTimeDoesNotHideDeaths) {
        {EventTime::Min(), EventTime::FromNs(INT64_MIN / 2), EventTime::Max()}) {
     AttemptFailures deaths;
     deaths.stop().Announce(at);
-    deaths.Add(Signalled(10, 1, 9));
+    Add(&deaths, "rank-1 lost signal=9 @10s");
     EXPECT_THAT(ValuesAt(&deaths, 11), ElementsAre("1 died: signal 9 = 1", "count = 1"));
     EXPECT_FALSE(deaths.stop().Covers(EventTime::Earliest()));
   }
@@ -212,119 +224,91 @@ TEST(AttemptFailures, ReadsStateSavedBeforeAnnouncementsExisted) {
 }
 
 TEST(AttemptFailures, VerdictOnSigtermWaitsForSecondSigterm) {
-  AttemptFailures one;
-  one.Add(Signalled(10, 1, 15));
+  AttemptFailures one = FailuresOf("rank-1 lost signal=15 @10s");
   EXPECT_THAT(ValuesAt(&one, 11.4), IsEmpty());
   EXPECT_THAT(ValuesAt(&one, 11.5), ElementsAre("1 died: signal 15 = 1", "count = 1"));
 
-  AttemptFailures all;
-  all.Add(Signalled(10, 1, 15));
-  all.Add(Exited(10.1, 0, 143));  // A shell between the launcher and the rank.
+  AttemptFailures all = FailuresOf("rank-1 lost signal=15 @10s");
+  Add(&all, "rank-0 lost exit_code=143 @10.1s");  // A shell between the launcher and the rank.
   EXPECT_THAT(ValuesAt(&all, 10.5), ElementsAre("1 cancelled: signal 15 = 1", "count = 2"));
 }
 
 TEST(AttemptFailures, SecondSigtermAfterVerdictChangesVerdict) {
-  AttemptFailures deaths;
-  deaths.Add(Signalled(10, 1, 15));
+  AttemptFailures deaths = FailuresOf("rank-1 lost signal=15 @10s");
   EXPECT_THAT(ValuesAt(&deaths, 12), ElementsAre("1 died: signal 15 = 1", "count = 1"));
-  deaths.Add(Signalled(14, 0, 15));
+  Add(&deaths, "rank-0 lost signal=15 @14s");
   EXPECT_THAT(ValuesAt(&deaths, 14.5),
               ElementsAre("1 died: signal 15 = 0", "1 cancelled: signal 15 = 1", "count = 2"));
-  AttemptFailures late;
-  late.Add(Signalled(10, 1, 15));
-  late.Add(Signalled(15.1, 0, 15));
+  AttemptFailures late = FailuresOf("rank-1 lost signal=15 @10s; rank-0 lost signal=15 @15.1s");
   EXPECT_THAT(ValuesAt(&late, 16), ElementsAre("1 died: signal 15 = 1", "count = 2"));
 }
 
 TEST(AttemptFailures, PeersFailBeforeDeathIsObserved_DeathIsNamed) {
   AttemptFailures peers;
-  peers.Add(Failed(10, 0));
-  peers.Add(Failed(10.01, 2));
-  RankDeath other_node = Signalled(10.05, 1, 9);
-  other_node.node = "m";
-  peers.Add(std::move(other_node));
+  Add(&peers, R"(rank-0 lost reported=1 @10s
+                 rank-2 lost reported=1 @10.01s
+                 rank-1(node=m) lost signal=9 @10.05s)");
   EXPECT_THAT(ValuesAt(&peers, 10.5), ElementsAre("1 died: signal 9 = 1", "count = 3"));
 
-  AttemptFailures same_node;  // A busy collector observes the end of rank 1 late.
-  same_node.Add(Failed(10, 0));
-  same_node.Add(Signalled(10.013, 1, 9));
+  // A busy collector observes the end of rank 1 late.
+  AttemptFailures same_node =
+      FailuresOf("rank-0 lost reported=1 @10s; rank-1 lost signal=9 @10.013s");
   EXPECT_THAT(ValuesAt(&same_node, 10.5), ElementsAre("1 died: signal 9 = 1", "count = 2"));
 
-  AttemptFailures memory;
-  memory.Add(Failed(10, 0));
-  RankDeath killed = Signalled(10.08, 1, 9);
-  killed.oom_killed = true;
-  memory.Add(std::move(killed));
+  AttemptFailures memory =
+      FailuresOf("rank-0 lost reported=1 @10s; rank-1 lost signal=9 oom_killed=1 @10.08s");
   EXPECT_THAT(ValuesAt(&memory, 10.5), ElementsAre("1 died: out of memory = 1", "count = 2"));
 
-  AttemptFailures
-      killing_launcher;  // The launcher sees that rank 0 has ended and ends the other ranks.
-  killing_launcher.Add(Failed(10, 0));
-  killing_launcher.Add(Signalled(10.06, 1, 9));
+  // The launcher sees that rank 0 has ended and ends the other ranks.
+  AttemptFailures killing_launcher =
+      FailuresOf("rank-0 lost reported=1 @10s; rank-1 lost signal=9 @10.06s");
   EXPECT_THAT(ValuesAt(&killing_launcher, 10.5), ElementsAre("0 died: exception = 1", "count = 2"));
 
-  AttemptFailures unknown;  // It is unknown why rank 1 ended; its launcher may have ended it.
-  unknown.Add(Failed(10, 0));
-  unknown.Add(Exited(10.01, 1, std::nullopt));
+  // It is unknown why rank 1 ended; its launcher may have ended it.
+  AttemptFailures unknown = FailuresOf("rank-0 lost reported=1 @10s; rank-1 lost @10.01s");
   EXPECT_THAT(ValuesAt(&unknown, 10.5), ElementsAre("0 died: exception = 1", "count = 2"));
 
-  AttemptFailures launcher;  // The launcher ends the other ranks shortly after the exception.
-  launcher.Add(Failed(10, 0));
-  launcher.Add(Signalled(10.05, 1, 15));
+  // The launcher ends the other ranks shortly after the exception.
+  AttemptFailures launcher =
+      FailuresOf("rank-0 lost reported=1 @10s; rank-1 lost signal=15 @10.05s");
   EXPECT_THAT(ValuesAt(&launcher, 10.05), IsEmpty());
   EXPECT_THAT(ValuesAt(&launcher, 10.5), ElementsAre("0 died: exception = 1", "count = 2"));
 
-  AttemptFailures later;
-  later.Add(Failed(10, 0));
-  later.Add(Signalled(10.2, 1, 9));
+  AttemptFailures later = FailuresOf("rank-0 lost reported=1 @10s; rank-1 lost signal=9 @10.2s");
   EXPECT_THAT(ValuesAt(&later, 10.5), ElementsAre("0 died: exception = 1", "count = 2"));
 }
 
 TEST(AttemptFailures, CauseUsesMostSpecificInformation) {
-  const auto cause = [](RankDeath death) {
-    AttemptFailures deaths;
-    deaths.Add(std::move(death));
+  const auto cause = [](std::string_view fields) {
+    AttemptFailures deaths = FailuresOf(Cat("rank-0 lost ", fields, " @1s"));
     return ValuesAt(&deaths, 100)[0];
   };
-  EXPECT_EQ(cause(Exited(1, 0, 3)), "0 died: exit code 3 = 1");
-  EXPECT_EQ(cause(Exited(1, 0, 137)), "0 died: signal 9 = 1");
-  EXPECT_EQ(cause(Exited(1, 0, std::nullopt)), "0 died: unknown = 1");
+  EXPECT_EQ(cause("exit_code=3"), "0 died: exit code 3 = 1");
+  EXPECT_EQ(cause("exit_code=137"), "0 died: signal 9 = 1");
+  EXPECT_EQ(cause(""), "0 died: unknown = 1");
   // After a goodbye without an exception, the cause is the exit status.
-  RankDeath reported = Exited(1, 0, 3);
-  reported.reported_failure = true;
-  EXPECT_EQ(cause(reported), "0 died: exit code 3 = 1");
-  reported.exception = "KeyError: 'lr'";
-  EXPECT_EQ(cause(reported), "0 died: exception = 1");
-  RankDeath crashed = Signalled(1, 0, 11);
-  crashed.reported_failure = true;
-  EXPECT_EQ(cause(crashed), "0 died: signal 11 = 1");
-  EXPECT_EQ(cause(Failed(1, 0)), "0 died: exception = 1");
-  RankDeath oom = Signalled(1, 0, 9);
-  oom.oom_killed = true;
-  EXPECT_EQ(cause(oom), "0 died: out of memory = 1");
+  EXPECT_EQ(cause("exit_code=3 reported=1"), "0 died: exit code 3 = 1");
+  EXPECT_EQ(cause("exit_code=3 reported=1 exception=\"KeyError: 'lr'\""), "0 died: exception = 1");
+  EXPECT_EQ(cause("signal=11 reported=1"), "0 died: signal 11 = 1");
+  EXPECT_EQ(cause("reported=1"), "0 died: exception = 1");
+  EXPECT_EQ(cause("signal=9 oom_killed=1"), "0 died: out of memory = 1");
 }
 
 TEST(AttemptFailures, RestoreDoesNotChangeVerdicts) {
   for (const double judged : {9.0, 12.0}) {
-    AttemptFailures deaths;
-    deaths.Add(Signalled(10, 1, 15));
+    AttemptFailures deaths = FailuresOf("rank-1 lost signal=15 @10s");
     ValuesAt(&deaths, judged);
-    BinaryWriter out;
-    deaths.Save(out);
-    const std::string bytes = out.Take();
-    AttemptFailures again;
-    BinaryReader in(bytes);
-    again.Restore(in);
-    EXPECT_TRUE(in.AtEnd());
-    for (AttemptFailures* each : {&deaths, &again}) each->Add(Signalled(14, 0, 15));
+    AttemptFailures again = Restored(deaths);
+    for (AttemptFailures* each : {&deaths, &again}) Add(each, "rank-0 lost signal=15 @14s");
     EXPECT_EQ(ValuesAt(&deaths, 14), ValuesAt(&again, 14));
     EXPECT_EQ(deaths.decided_by(), again.decided_by());
   }
 }
 
-AttemptFailures OfAPlatform() {
+AttemptFailures OfAPlatform(std::string_view script) {
   AttemptFailures deaths;
   deaths.ExpectPlatform();
+  Add(&deaths, script);
   return deaths;
 }
 PlatformEnd OnPurpose(std::string cause) {
@@ -332,10 +316,8 @@ PlatformEnd OnPurpose(std::string cause) {
 }
 
 TEST(AttemptFailures, DeathCausedByPlatformIsCancelled) {
-  for (const RankDeath& first : {Signalled(10, 0, 15), Signalled(10, 0, 9), Failed(10, 0),
-                                 Exited(10, 0, std::nullopt), Exited(10, 0, 1)}) {
-    AttemptFailures deaths = OfAPlatform();
-    deaths.Add(first);
+  for (const char* fields : {"signal=15", "signal=9", "reported=1", "", "exit_code=1"}) {
+    AttemptFailures deaths = OfAPlatform(Cat("rank-0 lost ", fields, " @10s"));
     EXPECT_THAT(ValuesAt(&deaths, 10.9), IsEmpty()) << "the platform's report is pending";
     deaths.OnPlatformReport(DeathAt(11), OnPurpose("time limit"));
     EXPECT_EQ(deaths.seen_by(), DeathAt(11.5));
@@ -345,41 +327,35 @@ TEST(AttemptFailures, DeathCausedByPlatformIsCancelled) {
 }
 
 TEST(AttemptFailures, SilentPlatformDelaysDeathsButNotCrashes) {
-  AttemptFailures killed = OfAPlatform();
-  killed.Add(Signalled(10, 0, 9));
+  AttemptFailures killed = OfAPlatform("rank-0 lost signal=9 @10s");
   EXPECT_THAT(ValuesAt(&killed, 11), IsEmpty());
   EXPECT_THAT(ValuesAt(&killed, 11.5), ElementsAre("0 died: signal 9 = 1", "count = 1"));
-  AttemptFailures crashed = OfAPlatform();
-  crashed.Add(Signalled(10, 0, 11));
+  AttemptFailures crashed = OfAPlatform("rank-0 lost signal=11 @10s");
   EXPECT_THAT(ValuesAt(&crashed, 10), ElementsAre("0 died: signal 11 = 1", "count = 1"));
 }
 
 TEST(AttemptFailures, DeathBeforeCancellationIsStillDeath) {
-  AttemptFailures crashed = OfAPlatform();
-  crashed.Add(Signalled(10, 0, 11));
+  AttemptFailures crashed = OfAPlatform("rank-0 lost signal=11 @10s");
   crashed.OnPlatformReport(DeathAt(12), OnPurpose("cancelled"));
   EXPECT_THAT(ValuesAt(&crashed, 12), ElementsAre("0 died: signal 11 = 1", "count = 1"));
   // A user noticed that the job hung and canceled it.
-  AttemptFailures killed = OfAPlatform();
-  killed.Add(Signalled(10, 0, 9));
+  AttemptFailures killed = OfAPlatform("rank-0 lost signal=9 @10s");
   EXPECT_THAT(ValuesAt(&killed, 12), ElementsAre("0 died: signal 9 = 1", "count = 1"));
   killed.OnPlatformReport(DeathAt(40), OnPurpose("cancelled"));
   EXPECT_THAT(ValuesAt(&killed, 41), IsEmpty());
 }
 
 TEST(AttemptFailures, SigtermsDuringLongGraceAreOneCancellation) {
-  AttemptFailures deaths = OfAPlatform();
-  deaths.Add(Signalled(10, 0, 15));
+  AttemptFailures deaths = OfAPlatform("rank-0 lost signal=15 @10s");
   EXPECT_THAT(ValuesAt(&deaths, 12), ElementsAre("0 died: signal 15 = 1", "count = 1"));
-  deaths.Add(Signalled(40, 1, 9));
+  Add(&deaths, "rank-1 lost signal=9 @40s");
   deaths.OnPlatformReport(DeathAt(40.5), OnPurpose("cancelled"));
   EXPECT_THAT(ValuesAt(&deaths, 41),
               ElementsAre("0 died: signal 15 = 0", "0 cancelled: cancelled = 1", "count = 2"));
 }
 
 TEST(AttemptFailures, JobEndWaitsUntilRulesSeePlatformReport) {
-  AttemptFailures deaths = OfAPlatform();
-  deaths.Add(Signalled(10, 0, 9));
+  AttemptFailures deaths = OfAPlatform("rank-0 lost signal=9 @10s");
   EXPECT_EQ(deaths.decided_by(), DeathAt(20.5));
   deaths.OnPlatformReport(DeathAt(11.8), OnPurpose("cancelled"));
   EXPECT_EQ(deaths.seen_by(), DeathAt(12.3));
@@ -389,66 +365,54 @@ TEST(AttemptFailures, JobEndWaitsUntilRulesSeePlatformReport) {
 // Slurm runs its epilog after all of the job's processes have ended. Under load, this can take
 // seconds.
 TEST(AttemptFailures, DeathOfGoneJobWaitsLongerForPlatform) {
-  AttemptFailures cancelled = OfAPlatform();
-  cancelled.Add(Signalled(10, 0, 9));
+  AttemptFailures cancelled = OfAPlatform("rank-0 lost signal=9 @10s");
   cancelled.SetGone(true);
   EXPECT_THAT(ValuesAt(&cancelled, 14.5), IsEmpty());
   EXPECT_EQ(cancelled.seen_by(), DeathAt(15.5));
   cancelled.OnPlatformReport(DeathAt(14.6), OnPurpose("cancelled"));
   EXPECT_THAT(ValuesAt(&cancelled, 15), ElementsAre("0 cancelled: cancelled = 1", "count = 1"));
 
-  AttemptFailures silent = OfAPlatform();
-  silent.Add(Signalled(10, 0, 9));
+  AttemptFailures silent = OfAPlatform("rank-0 lost signal=9 @10s");
   silent.SetGone(true);
   EXPECT_THAT(ValuesAt(&silent, 14.5), IsEmpty());
   EXPECT_THAT(ValuesAt(&silent, 15), ElementsAre("0 died: signal 9 = 1", "count = 1"));
 
-  AttemptFailures restarted = OfAPlatform();
-  restarted.Add(Signalled(10, 0, 9));
+  AttemptFailures restarted = OfAPlatform("rank-0 lost signal=9 @10s");
   restarted.SetGone(true);
   restarted.SetGone(false);
   EXPECT_THAT(ValuesAt(&restarted, 11.5), ElementsAre("0 died: signal 9 = 1", "count = 1"));
 }
 
 TEST(AttemptFailures, GoneJobReportsImmediatelyWithoutPlatformWait) {
-  AttemptFailures crashed = OfAPlatform();
-  crashed.Add(Signalled(10, 0, 11));
+  AttemptFailures crashed = OfAPlatform("rank-0 lost signal=11 @10s");
   crashed.SetGone(true);
   EXPECT_THAT(ValuesAt(&crashed, 10), ElementsAre("0 died: signal 11 = 1", "count = 1"));
-  AttemptFailures alone;
-  alone.Add(Signalled(10, 0, 9));
+  AttemptFailures alone = FailuresOf("rank-0 lost signal=9 @10s");
   alone.SetGone(true);
   EXPECT_THAT(ValuesAt(&alone, 10), ElementsAre("0 died: signal 9 = 1", "count = 1"));
-  AttemptFailures told = OfAPlatform();
-  told.Add(Signalled(10, 0, 9));
+  AttemptFailures told = OfAPlatform("rank-0 lost signal=9 @10s");
   EXPECT_THAT(ValuesAt(&told, 11.5), ElementsAre("0 died: signal 9 = 1", "count = 1"));
   told.SetGone(true);
-  told.Add(Signalled(11.6, 1, 9));
+  Add(&told, "rank-1 lost signal=9 @11.6s");
   EXPECT_EQ(told.seen_by(), DeathAt(12));
   EXPECT_THAT(ValuesAt(&told, 12), ElementsAre("count = 2"));
 }
 
 TEST(AttemptFailures, GoneStateSurvivesRestart) {
-  AttemptFailures deaths = OfAPlatform();
-  deaths.Add(Signalled(10, 0, 9));
+  AttemptFailures deaths = OfAPlatform("rank-0 lost signal=9 @10s");
   deaths.SetGone(true);
-  BinaryWriter out;
-  deaths.Save(out);
-  AttemptFailures restored;
-  BinaryReader in(out.data());
-  restored.Restore(in);
-  ASSERT_TRUE(in.Finish("deaths").ok());
+  AttemptFailures restored = Restored(deaths);
   EXPECT_EQ(restored.seen_by(), DeathAt(15.5));
 }
 
 TEST(AttemptFailures, PlatformReportExplainsUnobservedEnd) {
-  const auto reported = [](RankDeath first, PlatformEnd end, int ranks = 1) {
-    AttemptFailures deaths = OfAPlatform();
-    for (int i = 0; i < ranks; ++i) deaths.Add(first);
+  const auto reported = [](std::string_view fields, PlatformEnd end, int ranks = 1) {
+    AttemptFailures deaths = OfAPlatform("");
+    for (int i = 0; i < ranks; ++i) Add(&deaths, Cat("rank-0 lost ", fields, " @10s"));
     deaths.OnPlatformReport(DeathAt(11), end);
     return ValuesAt(&deaths, 11)[0];
   };
-  const RankDeath unseen = Exited(10, 0, std::nullopt);
+  constexpr std::string_view unseen;
   EXPECT_EQ(reported(unseen, {.signal = {}, .exit_code = 3}), "0 died: exit code 3 = 1");
   EXPECT_EQ(reported(unseen, {.signal = 11, .exit_code = {}}), "0 died: signal 11 = 1");
   EXPECT_EQ(reported(unseen, {.signal = {}, .exit_code = 139}), "0 died: signal 11 = 1")
@@ -463,36 +427,26 @@ TEST(AttemptFailures, PlatformReportExplainsUnobservedEnd) {
   of_rank.rank = 1;
   EXPECT_EQ(reported(unseen, of_rank, 2), "0 died: unknown = 1")
       << "the report is about another rank";
-  EXPECT_EQ(reported(Signalled(10, 0, 9), {.signal = 9, .exit_code = {}, .oom_killed = true}),
+  EXPECT_EQ(reported("signal=9", {.signal = 9, .exit_code = {}, .oom_killed = true}),
             "0 died: out of memory = 1");
-  EXPECT_EQ(reported(Signalled(10, 0, 9),
+  EXPECT_EQ(reported("signal=9",
                      {.signal = {}, .exit_code = 1, .oom_killed = false, .cause = "node failure"}),
             "0 died: node failure = 1");
-  EXPECT_EQ(reported(Exited(10, 0, 3), {.signal = {}, .exit_code = 1}), "0 died: exit code 3 = 1")
+  EXPECT_EQ(reported("exit_code=3", {.signal = {}, .exit_code = 1}), "0 died: exit code 3 = 1")
       << "the collector's observation takes precedence";
   // A script may handle SIGTERM and exit with code 0.
-  EXPECT_EQ(reported(Signalled(10, 0, 15), {.signal = {}, .exit_code = 0}),
-            "0 cancelled: signal 15 = 1");
+  EXPECT_EQ(reported("signal=15", {.signal = {}, .exit_code = 0}), "0 cancelled: signal 15 = 1");
 }
 
 TEST(AttemptFailures, PlatformReportSurvivesRestart) {
-  AttemptFailures deaths = OfAPlatform();
-  deaths.Add(Exited(10, 0, std::nullopt));
+  AttemptFailures deaths = OfAPlatform("rank-0 lost @10s");
   EXPECT_THAT(ValuesAt(&deaths, 12), ElementsAre("0 died: unknown = 1", "count = 1"));
   deaths.OnPlatformReport(DeathAt(13), {.signal = {}, .exit_code = 3});
-  BinaryWriter out;
-  deaths.Save(out);
-  AttemptFailures restored;
-  BinaryReader in(out.data());
-  restored.Restore(in);
-  ASSERT_TRUE(in.Finish("deaths").ok());
+  AttemptFailures restored = Restored(deaths);
   for (AttemptFailures* each : {&deaths, &restored}) {
     EXPECT_THAT(ValuesAt(each, 13), ElementsAre("0 died: unknown = 0", "0 died: exit code 3 = 1"));
   }
-  BinaryWriter first, second;
-  deaths.Save(first);
-  restored.Save(second);
-  EXPECT_EQ(first.data(), second.data());
+  EXPECT_EQ(Saved(deaths), Saved(restored));
 }
 
 }  // namespace

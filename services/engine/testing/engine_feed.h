@@ -14,6 +14,7 @@
 #include "services/base/time.h"
 #include "services/codec/telemetry_codec.h"
 #include "services/engine/shard.h"
+#include "tests/telemetry_script/scripted_sources.h"
 
 namespace pitwall::engine {
 
@@ -83,7 +84,7 @@ class ShardForTest {
   void Feed(Batch batch, double promise) {
     batch.job = "job";
     if (batch.boot_id.empty()) batch.boot_id = "boot";
-    batch.sequence = ++sequences_[Cat(batch.source, "/", batch.boot_id)];
+    batch.sequence = sources_.NextSequence(batch.job, batch.source, batch.boot_id);
     if (batch.info.start.ns() == 0) batch.info.start = EventTime::FromNs(kBase);
     // Foreign sources do not send promises.
     batch.promise = EventTime::FromNs(batch.info.kind == SourceKind::kForeign ? 0 : At(promise));
@@ -91,15 +92,19 @@ class ShardForTest {
     encoder_.Encode(batch, &bytes);
     FeedBytes(bytes, append_at_ < 0 ? promise : append_at_);
   }
+  // Feeds the records of a telemetry script (tests/telemetry_script). Its times are after kBase.
+  void Play(std::string_view script) {
+    for (const telemetry_script::ScriptRecord& record : sources_.Play(script, kBase)) {
+      Apply(record.value, append_at_ < 0 ? record.append_time_ns : At(append_at_));
+    }
+  }
   // Sets the log's append time for all subsequent records, regardless of the sources' clocks. If
-  // negative, each batch's append time equals its promise.
+  // negative, each batch's append time equals its promise, or its arrival in a script.
   void SetAppendTime(double seconds) { append_at_ = seconds; }
   void Tick(double seconds = 1) {
-    std::string bytes;
-    codec::EncodeControl({.kind = ControlRecord::Kind::kClockTick,
-                          .elapsed = Duration::Nanos(static_cast<int64_t>(seconds * 1e9))},
-                         &bytes);
-    FeedBytes(bytes, append_at_);
+    FeedBytes(
+        telemetry_script::ClockTickRecord(Duration::Nanos(static_cast<int64_t>(seconds * 1e9))),
+        append_at_);
   }
   void ChangeRules(std::string_view text, RulesForTest::Files baselines = {}) {
     ChangeTo(rules_.Add(text, std::move(baselines)));
@@ -120,11 +125,7 @@ class ShardForTest {
       PITWALL_CHECK(restored.ok());
     }
   }
-  void FeedBytes(std::string_view bytes, double append_at) {
-    PITWALL_CHECK(
-        shard_->Apply(offset_, AppendTime::FromNs(At(append_at)), "job", bytes, &outputs_).ok());
-    ++offset_;
-  }
+  void FeedBytes(std::string_view bytes, double append_at) { Apply(bytes, At(append_at)); }
 
   Shard& shard() { return *shard_; }
   uint64_t drops(Drop reason) const {
@@ -154,11 +155,13 @@ class ShardForTest {
   }
 
  private:
+  void Apply(std::string_view bytes, int64_t append_time_ns) {
+    PITWALL_CHECK(
+        shard_->Apply(offset_, AppendTime::FromNs(append_time_ns), "job", bytes, &outputs_).ok());
+    ++offset_;
+  }
   void ChangeTo(const std::string& hash) {
-    std::string bytes;
-    codec::EncodeControl({.kind = ControlRecord::Kind::kRuleSetChange, .rule_set_hash = hash},
-                         &bytes);
-    FeedBytes(bytes, append_at_);
+    FeedBytes(telemetry_script::RuleSetRecord(hash), append_at_);
   }
 
   RulesForTest rules_;
@@ -167,7 +170,7 @@ class ShardForTest {
   std::unique_ptr<Shard> shard_;
   double append_at_ = -1;
   codec::BatchEncoder encoder_;
-  StringMap<uint64_t> sequences_;
+  telemetry_script::ScriptedSources sources_;
   EventSink outputs_;
   LogOffset offset_;
 };

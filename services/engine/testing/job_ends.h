@@ -25,55 +25,19 @@ groups:
 class JobEnds : public ::testing::Test {
  protected:
   explicit JobEnds(std::string_view rules = kEndRules) : shard_(rules) {}
-  // Sends a batch from the rank with a promise for the time `at`. The rank's node has the same
-  // number.
-  void Send(int64_t rank, double at, std::optional<JobEvent::Kind> event = std::nullopt,
-            bool goodbye = false, std::optional<int32_t> signal = std::nullopt) {
-    Batch batch;
-    batch.source = Cat("rank-", rank);
-    batch.boot_id = boot_;
-    batch.info.kind = SourceKind::kRank;
-    batch.info.node = Cat("node-", rank);
-    batch.info.rank = rank;
-    batch.info.start = EventTime::FromNs(ShardForTest::At(start_));
-    batch.info.attempt = attempt_;
-    batch.owner = owner_;
-    batch.goodbye = goodbye;
-    if (event.has_value()) {
-      JobEvent happened;
-      happened.kind = *event;
-      happened.time = EventTime::FromNs(ShardForTest::At(at));
-      if (*event == JobEvent::Kind::kRankLost) {
-        happened.rank_lost.rank = rank;
-        happened.rank_lost.source = batch.source;
-        happened.rank_lost.boot_id = batch.boot_id;
-        happened.rank_lost.signal = signal;
-      }
-      batch.events.push_back(happened);
-    }
-    shard_.Feed(batch, at);
-  }
-  void Lose(int64_t rank, double at, std::optional<int32_t> signal = std::nullopt) {
-    Send(rank, at, JobEvent::Kind::kRankLost, /*goodbye=*/false, signal);
-  }
+  void Play(std::string_view script) { shard_.Play(script); }
+  // Starts ranks 0 and 1 with a new boot ID. The node of each rank has the same number.
   void Boot(const std::string& boot, double at) {
-    boot_ = boot;
-    start_ = at;
-    for (int64_t rank : {0, 1}) Send(rank, at);
+    for (const int rank : {0, 1}) {
+      Play(Cat("rank-", rank, "(boot=", boot, " start=", at, "s node=node-", rank,
+               attempt_.has_value() ? Cat(" attempt=", *attempt_) : "", Owner(), ") beats @", at,
+               "s"));
+    }
   }
-  void Stop(double at, std::string_view reason, std::string by = "") {
-    Batch batch;
-    batch.source = "executor@n1";
-    batch.boot_id = reason;
-    batch.owner = owner_;
-    batch.info.kind = SourceKind::kForeign;
-    JobEvent ended;
-    ended.kind = reason == kStopping ? JobEvent::Kind::kNotice : JobEvent::Kind::kEnded;
-    ended.time = EventTime::FromNs(ShardForTest::At(at));
-    ended.reason = reason;
-    if (!by.empty()) ended.labels.push_back({std::string(kStoppedBy), std::move(by)});
-    batch.events.push_back(ended);
-    shard_.Feed(batch, at);
+  void Stop(double at, std::string_view reason, std::string_view by = "") {
+    Play(Cat("foreign:executor@n1(boot=", reason, Owner(), ") ",
+             reason == kStopping ? "notice " : "ends ", reason,
+             by.empty() ? "" : Cat(" ", kStoppedBy, "=\"", by, "\""), " @", at, "s"));
   }
   void Ticks(int n) {
     shard_.SetAppendTime(1000);
@@ -93,10 +57,11 @@ class JobEnds : public ::testing::Test {
   }
 
   ShardForTest shard_;
-  std::string boot_ = "one";
   std::string owner_;
-  double start_ = 1;
   std::optional<uint64_t> attempt_;
+
+ private:
+  std::string Owner() const { return owner_.empty() ? "" : Cat(" owner=", owner_); }
 };
 
 }  // namespace pitwall::engine
