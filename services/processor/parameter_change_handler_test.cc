@@ -7,12 +7,8 @@
 
 #include "services/base/text/strings.h"
 #include "services/codec/cloudevents/cloud_event.h"
-#include "services/codec/telemetry_codec.h"
 #include "services/io/topics.h"
-#include "services/processor/partition_processor.h"
-#include "services/processor/processor.h"
-#include "tests/fakes/fake_clock.h"
-#include "tests/fakes/memory_log.h"
+#include "services/processor/testing/partition_fixture.h"
 
 namespace pitwall::processor {
 namespace {
@@ -51,12 +47,9 @@ class OnePartition final : public RunningJobs {
   PartitionProcessor* const owner_;
 };
 
-class ParameterChangeHandlerTest : public ::testing::Test {
+class ParameterChangeHandlerTest : public PartitionFixture {
  protected:
-  ParameterChangeHandlerTest() {
-    EXPECT_TRUE(EnsureTopics(&log_, {.telemetry_partitions = 1}).ok());
-    Begin(kRules);
-  }
+  ParameterChangeHandlerTest() { Begin(kRules); }
 
   static engine::CompiledRulesPtr Compiled(std::string_view text, std::string_view overrides = "") {
     RuleSet rules{.files = {{"p.yaml", std::string(text)}}};
@@ -80,40 +73,12 @@ class ParameterChangeHandlerTest : public ::testing::Test {
     owner_->WantRules((*over)->hash());
     ASSERT_TRUE(owner_->Recover().ok());
   }
-  void Append(std::string_view topic, std::string key, std::string value) {
-    const auto appender = log_.OpenAppender();
-    ASSERT_TRUE(
-        (*appender)
-            ->Append(
-                {{.topic = std::string(topic), .key = std::move(key), .value = std::move(value)}})
-            .ok());
-  }
-  // Appends a sample for the job at the current time.
-  void Sample(double value, const std::string& job = "job") {
-    Schema schema;
-    schema.series.push_back({Labels({{kMetricName, "m"}}), SeriesKind::kGauge});
-    schema.id = SchemaId(0, schema.series);
-    const int64_t now[] = {clock_.WallNs()};
-    const double values[] = {value};
-    Batch batch;
-    batch.job = job;
-    batch.source = "n";
-    batch.boot_id = "b";
-    batch.sequence = ++sequence_[job];
-    batch.info.start = batch.promise = EventTime::FromNs(now[0]);
-    batch.schemas.push_back(schema);
-    batch.frames.push_back({.schema_id = schema.id, .times = now, .values = values});
-    std::string bytes;
-    codec::BatchEncoder().Encode(batch, &bytes);
-    Append(kTelemetryTopic, job, bytes);
-  }
   // Runs for the given number of seconds. The job sends `value` every second, or no samples if
   // `value` is nullopt.
   void Run(int seconds, std::optional<double> value = 3, const std::string& job = "job") {
     for (int i = 0; i < seconds; ++i) {
-      if (value.has_value()) Sample(*value, job);
-      clock_.Advance(kNanosPerSecond);
-      for (int round = 0; round < 4; ++round) ASSERT_TRUE(owner_->RunOnce(Duration::Zero()).ok());
+      if (value.has_value()) Play(Cat(job, "/n sends m=", *value));
+      PartitionFixture::Run(1);
       const Status looked = handler_->Look();
       ASSERT_TRUE(looked.ok()) << looked;
     }
@@ -184,13 +149,8 @@ class ParameterChangeHandlerTest : public ::testing::Test {
   }
   size_t RuleRecords() { return log_.Records(kRulesTopic).size(); }
 
-  fakes::FakeClock clock_;
-  fakes::MemoryLog log_{&clock_};
-  std::optional<RuleSets> rules_;
-  std::optional<PartitionProcessor> owner_;
   std::optional<OnePartition> jobs_;
   std::optional<ParameterChangeHandler> handler_;
-  std::map<std::string, uint64_t> sequence_;
   int asked_ = 0;
 };
 
@@ -302,8 +262,7 @@ TEST_F(ParameterChangeHandlerTest, ChangeWrittenBeforeRestart_IsAnsweredAfterRes
   Run(3);
   const std::string down = Ask(2);
   ASSERT_TRUE(handler_->Look().ok());  // the first iteration adds the job to the watch list
-  clock_.Advance(kNanosPerSecond);
-  for (int round = 0; round < 4; ++round) ASSERT_TRUE(owner_->RunOnce(Duration::Zero()).ok());
+  PartitionFixture::Run(1);
   ASSERT_TRUE(handler_->Look().ok());  // the second iteration writes the parameter
   ASSERT_THAT(Answers(down), IsEmpty());
   Begin(kRules);
@@ -348,20 +307,7 @@ TEST_F(ParameterChangeHandlerTest, ParametersOfEndedJob_AreRemovedAfterRetention
   Ask(2);
   Run(6);
   ASSERT_EQ(LastOfHigh(), "found");
-  Batch end;
-  end.job = "job";
-  end.source = "n";
-  end.boot_id = "b";
-  end.sequence = ++sequence_["job"];
-  end.promise = EventTime::FromNs(clock_.WallNs());
-  JobEvent ended;
-  ended.kind = JobEvent::Kind::kEnded;
-  ended.time = EventTime::FromNs(clock_.WallNs());
-  ended.reason = "completed";
-  end.events.push_back(ended);
-  std::string bytes;
-  codec::BatchEncoder().Encode(end, &bytes);
-  Append(kTelemetryTopic, "job", bytes);
+  Play("n ends completed");
   const auto kept = [&] {
     JobParameterTable book(&clock_, &log_);
     EXPECT_TRUE(book.Read().ok());

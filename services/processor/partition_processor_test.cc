@@ -9,9 +9,7 @@
 #include "services/base/text/strings.h"
 #include "services/codec/telemetry_codec.h"
 #include "services/io/topics.h"
-#include "services/processor/processor.h"
-#include "tests/fakes/fake_clock.h"
-#include "tests/fakes/memory_log.h"
+#include "services/processor/testing/partition_fixture.h"
 
 namespace pitwall::processor {
 namespace {
@@ -31,62 +29,13 @@ groups:
   - {alert: High, expr: m > 0.5}
 )rules";
 
-class PartitionProcessorTest : public ::testing::Test {
+class PartitionProcessorTest : public PartitionFixture {
  protected:
   PartitionProcessorTest() {
-    EXPECT_TRUE(EnsureTopics(&log_, {.telemetry_partitions = 1}).ok());
-    rules_.emplace(&log_);
-    const auto compiled = engine::CompiledRules::Accept({.files = {{"pack.yaml", kRules}}});
-    EXPECT_TRUE(compiled.ok() && rules_->Publish(*compiled).ok());
-    hash_ = (*compiled)->hash();
-    Open();
+    Publish(kRules);
+    EXPECT_TRUE(Open().ok());
   }
 
-  // Simulates a new partition owner.
-  void Open() {
-    owner_.emplace(0, &clock_, &log_, &*rules_, options_);
-    owner_->WantRules(hash_);
-    ASSERT_TRUE(owner_->Recover().ok());
-  }
-  void Append(std::string value, std::string_view key = "job") {
-    const auto appender = log_.OpenAppender();
-    ASSERT_TRUE((*appender)
-                    ->Append({{.topic = std::string(kTelemetryTopic),
-                               .partition = 0,
-                               .key = std::string(key),
-                               .value = std::move(value)}})
-                    .ok());
-  }
-  // Returns a batch from source "n" for job "job" at the current time.
-  std::string Sample(double value, uint64_t frames = 1, bool with_schema = true) {
-    Schema schema;
-    schema.series.push_back({Labels({{kMetricName, "m"}}), SeriesKind::kGauge});
-    schema.id = SchemaId(0, schema.series);
-    const int64_t now[] = {clock_.WallNs()};
-    const double values[] = {value};
-    Batch batch;
-    batch.job = "job";
-    batch.source = "n";
-    batch.boot_id = "b";
-    batch.sequence = ++sequence_;
-    batch.info.start = EventTime::FromNs(now[0]);
-    batch.promise = EventTime::FromNs(now[0]);
-    if (with_schema) batch.schemas.push_back(schema);
-    for (uint64_t i = 0; i < frames; ++i) {
-      batch.frames.push_back(
-          {.schema_id = with_schema ? schema.id : 17 + i, .times = now, .values = values});
-    }
-    std::string bytes;
-    codec::BatchEncoder().Encode(batch, &bytes);
-    return bytes;
-  }
-  // Runs the owner for `seconds` seconds, one iteration per second.
-  void Run(int seconds) {
-    for (int i = 0; i < seconds; ++i) {
-      clock_.Advance(kNanosPerSecond);
-      for (int round = 0; round < 4; ++round) ASSERT_TRUE(owner_->RunOnce(Duration::Zero()).ok());
-    }
-  }
   size_t Ticks() {
     size_t ticks = 0;
     codec::BatchDecoder decoder;
@@ -100,22 +49,14 @@ class PartitionProcessorTest : public ::testing::Test {
     return ticks;
   }
   std::vector<Record> Dead() { return log_.Records(kDeadLetterTopic); }
-
-  fakes::FakeClock clock_;
-  fakes::MemoryLog log_{&clock_};
-  PartitionOptions options_;
-  std::optional<RuleSets> rules_;
-  std::string hash_;
-  std::optional<PartitionProcessor> owner_;
-  uint64_t sequence_ = 0;
 };
 
 // The clock advances far past the last commit, as it does while clock ticks are paused after an
 // outage.
 TEST_F(PartitionProcessorTest, NothingToCommit_WaitsForInput) {
   options_.clock_ticks = false;
-  Open();
-  Append(Sample(1));
+  ASSERT_TRUE(Open().ok());
+  Play("n sends m=1");
   Run(10);
   std::atomic<bool> done = false;
   std::thread round([&] {
@@ -129,11 +70,8 @@ TEST_F(PartitionProcessorTest, NothingToCommit_WaitsForInput) {
 }
 
 TEST_F(PartitionProcessorTest, UndecodableRecord_BecomesDeadLetter) {
-  Append("\xff\xff garbage", "some-job");
-  for (int i = 0; i < 5; ++i) {
-    Append(Sample(1));
-    Run(1);
-  }
+  Append(kTelemetryTopic, "some-job", "\xff\xff garbage");
+  Feed(5, 1);
   ASSERT_THAT(Dead(), SizeIs(1));
   EXPECT_EQ(Dead()[0].key, "some-job");
   EXPECT_EQ(Dead()[0].value, "\xff\xff garbage");
@@ -145,7 +83,7 @@ TEST_F(PartitionProcessorTest, UndecodableRecord_BecomesDeadLetter) {
 }
 
 TEST_F(PartitionProcessorTest, DeadLetterOfLargeRecordIsTruncated) {
-  Append(std::string(1'000'000, '\xff'));
+  Append(kTelemetryTopic, "job", std::string(1'000'000, '\xff'));
   Run(2);
   ASSERT_THAT(Dead(), SizeIs(1));
   EXPECT_EQ(Dead()[0].value.size(), engine::kMaxDeadLetterBytes);
@@ -154,15 +92,15 @@ TEST_F(PartitionProcessorTest, DeadLetterOfLargeRecordIsTruncated) {
 
 TEST_F(PartitionProcessorTest, LogRejectsOversizedOutput_PartitionContinues) {
   log_.SetLargest(2'000);
-  Append(Sample(1));
+  Play("n sends m=1");
   Run(2);
   const size_t issues = log_.Records(kIssuesTopic).size();
   ASSERT_GT(issues, 0u);
   // The dead letter for this record exceeds the maximum record size.
   log_.SetLargest(SIZE_MAX);
-  Append(std::string(5'000, '\xff'), "some-job");
+  Append(kTelemetryTopic, "some-job", std::string(5'000, '\xff'));
   log_.SetLargest(2'000);
-  Append(Sample(1));
+  Play("n sends m=1");
   Run(3);
   ASSERT_THAT(Dead(), SizeIs(1));
   EXPECT_LE(Dead()[0].value.size(), 1'000u);
@@ -174,13 +112,25 @@ TEST_F(PartitionProcessorTest, LogRejectsOversizedOutput_PartitionContinues) {
 }
 
 TEST_F(PartitionProcessorTest, RecordWithManyBadFrames_BecomesOneDeadLetter) {
-  Append(Sample(1, 5000, /*with_schema=*/false));
+  const int64_t now[] = {clock_.WallNs()};
+  const double values[] = {1};
+  Batch batch;
+  batch.job = "job";
+  batch.source = "n";
+  batch.boot_id = "b";
+  batch.sequence = 1;
+  batch.info.start = batch.promise = EventTime::FromNs(now[0]);
+  for (uint64_t unknown = 17; unknown < 5017; ++unknown)
+    batch.frames.push_back({.schema_id = unknown, .times = now, .values = values});
+  std::string bytes;
+  codec::BatchEncoder().Encode(batch, &bytes);
+  Append(kTelemetryTopic, "job", bytes);
   Run(2);
   EXPECT_THAT(Dead(), SizeIs(1));
 }
 
 TEST_F(PartitionProcessorTest, ManyBadRecords_AreCommittedInSeveralTransactions) {
-  for (int i = 0; i < 1000; ++i) Append("\xff bad");
+  for (int i = 0; i < 1000; ++i) Append(kTelemetryTopic, "job", "\xff bad");
   for (int i = 0; i < 40 && Dead().size() < 1000; ++i) {
     const size_t before = Dead().size();
     ASSERT_TRUE(owner_->RunOnce(Duration::Zero()).ok());
@@ -209,21 +159,15 @@ TEST_F(PartitionProcessorTest, MemoryExhausted_ReadingPausesWithoutLoss) {
   MemoryBudget budget(size_t{100} << 20);
   const auto other = budget.Open("something else");
   options_.memory = &budget;
-  Open();
-  for (int i = 0; i < 5; ++i) {
-    Append(Sample(0));
-    Run(1);
-  }
+  ASSERT_TRUE(Open().ok());
+  Feed(5, 0);
   const int64_t offset = owner_->stats().commits.next_offset;
   ASSERT_GT(owner_->stats().jobs.memory_bytes, 0U);
   EXPECT_EQ(owner_->stats().trouble, "");
   other->Set(size_t{100} << 20, {});
   Run(1);  // later iterations must not read the records that are appended below
   const size_t ticks = Ticks();
-  for (int i = 0; i < 5; ++i) {
-    Append(Sample(1));
-    Run(1);
-  }
+  Feed(5, 1);
   EXPECT_TRUE(owner_->stats().paused);
   EXPECT_THAT(owner_->stats().trouble, HasSubstr("budget of 100 MiB"));
   EXPECT_THAT(owner_->stats().trouble, HasSubstr("job \"job\""));
@@ -242,15 +186,12 @@ TEST_F(PartitionProcessorTest, MemoryExhausted_ReadingPausesWithoutLoss) {
 }
 
 TEST_F(PartitionProcessorTest, ReplayOffsetIsUnchangedWithoutNewRecords) {
-  for (int i = 0; i < 5; ++i) {
-    Append(Sample(0));
-    Run(1);
-  }
+  Feed(5, 0);
   ASSERT_TRUE(owner_->Finish().ok());
   const int64_t end = owner_->stats().commits.next_offset;
   EXPECT_GT(end, 5);
   for (int start = 0; start < 3; ++start) {
-    Open();
+    ASSERT_TRUE(Open().ok());
     EXPECT_EQ(owner_->stats().replay_offset, LogOffset(end)) << "start " << start;
     ASSERT_TRUE(owner_->Finish().ok());
     EXPECT_EQ(owner_->stats().commits.next_offset, end);
@@ -259,11 +200,8 @@ TEST_F(PartitionProcessorTest, ReplayOffsetIsUnchangedWithoutNewRecords) {
 
 TEST_F(PartitionProcessorTest, UnreadableSnapshotFallsBackToOlderOne) {
   options_.snapshot_interval = Duration::Seconds(1);
-  Open();
-  for (int i = 0; i < 6; ++i) {
-    Append(Sample(0));
-    Run(1);
-  }
+  ASSERT_TRUE(Open().ok());
+  Feed(6, 0);
   EXPECT_GE(owner_->stats().snapshots, 3U);
   const std::vector<Record> state = log_.Records(kStateTopic);
   const auto offset_of = [&](const Record& record) {
@@ -274,13 +212,7 @@ TEST_F(PartitionProcessorTest, UnreadableSnapshotFallsBackToOlderOne) {
   // Simulates a newer version of Pitwall that has overwritten the newest slot at the same offset.
   const auto chunks =
       codec::SplitSnapshot("job", offset_of(newest), hash_, /*format=*/99, "of another version");
-  const auto appender = log_.OpenAppender();
-  ASSERT_TRUE((*appender)
-                  ->Append({{.topic = std::string(kStateTopic),
-                             .partition = 0,
-                             .key = newest.key,
-                             .value = (*chunks)[0]}})
-                  .ok());
+  Append(kStateTopic, newest.key, (*chunks)[0]);
   owner_.emplace(0, &clock_, &log_, &*rules_, options_);
   // The last commit is older than the overwritten snapshot, so L is the offset of the older
   // snapshot.
@@ -289,14 +221,7 @@ TEST_F(PartitionProcessorTest, UnreadableSnapshotFallsBackToOlderOne) {
   EXPECT_EQ(owner_->stats().jobs.count, 1U);
   // After both slots are overwritten, the job has no usable snapshot, and the error must name the
   // job.
-  for (const std::string& key : {Cat("0/job/0/0"), Cat("0/job/1/0")}) {
-    ASSERT_TRUE((*appender)
-                    ->Append({{.topic = std::string(kStateTopic),
-                               .partition = 0,
-                               .key = key,
-                               .value = (*chunks)[0]}})
-                    .ok());
-  }
+  for (const char* key : {"0/job/0/0", "0/job/1/0"}) Append(kStateTopic, key, (*chunks)[0]);
   owner_.emplace(0, &clock_, &log_, &*rules_, options_);
   const Status recovered = owner_->Recover();
   EXPECT_THAT(std::string(recovered.message()), HasSubstr("snapshot has format 99"));

@@ -10,12 +10,8 @@
 
 #include "services/base/text/strings.h"
 #include "services/codec/cloudevents/cloud_event.h"
-#include "services/codec/telemetry_codec.h"
 #include "services/io/topics.h"
-#include "services/processor/partition_processor.h"
-#include "services/processor/processor.h"
-#include "tests/fakes/fake_clock.h"
-#include "tests/fakes/memory_log.h"
+#include "services/processor/testing/partition_fixture.h"
 
 namespace pitwall::processor {
 namespace {
@@ -30,63 +26,13 @@ groups:
   - {alert: High, expr: "avg_over_time(m[10s]) > 0.5"}
 )rules";
 
-class RecoveryTest : public ::testing::Test {
+class RecoveryTest : public PartitionFixture {
  protected:
   RecoveryTest() {
-    EXPECT_TRUE(EnsureTopics(&log_, {.telemetry_partitions = 1}).ok());
-    rules_.emplace(&log_);
-    const auto compiled = engine::CompiledRules::Accept({.files = {{"pack.yaml", kRules}}});
-    EXPECT_TRUE(compiled.ok() && rules_->Publish(*compiled).ok());
-    hash_ = (*compiled)->hash();
+    Publish(kRules);
     options_.snapshot_interval = Duration::Seconds(2);
     options_.owner = "first";
     EXPECT_TRUE(Open().ok());
-  }
-  Status Open() {
-    owner_.emplace(0, &clock_, &log_, &*rules_, options_);
-    owner_->WantRules(hash_);
-    return owner_->Recover();
-  }
-  void Append(std::string_view topic, std::string_view key, std::string value,
-              bool tombstone = false) {
-    const auto appender = log_.OpenAppender();
-    ASSERT_TRUE((*appender)
-                    ->Append({{.topic = std::string(topic),
-                               .partition = 0,
-                               .key = std::string(key),
-                               .value = std::move(value),
-                               .tombstone = tombstone}})
-                    .ok());
-  }
-  std::string Sample(double value, const std::string& job) {
-    Schema schema;
-    schema.series.push_back({Labels({{kMetricName, "m"}}), SeriesKind::kGauge});
-    schema.id = SchemaId(0, schema.series);
-    const int64_t now[] = {clock_.WallNs()};
-    const double values[] = {value};
-    Batch batch;
-    batch.job = job;
-    batch.source = "n";
-    batch.boot_id = "b";
-    batch.sequence = ++sequence_;
-    batch.info.start = EventTime::FromNs(now[0]);
-    batch.promise = EventTime::FromNs(now[0]);
-    batch.schemas.push_back(schema);
-    batch.frames.push_back({.schema_id = schema.id, .times = now, .values = values});
-    std::string bytes;
-    codec::BatchEncoder().Encode(batch, &bytes);
-    return bytes;
-  }
-  // Appends one sample per second for `seconds` seconds while the owner runs.
-  void Feed(int seconds, double value, const std::string& job = "job") {
-    for (int i = 0; i < seconds; ++i) {
-      Append(kTelemetryTopic, job, Sample(value, job));
-      clock_.Advance(kNanosPerSecond);
-      for (int round = 0; round < 4; ++round) {
-        const Status status = owner_->RunOnce(Duration::Zero());
-        ASSERT_TRUE(status.ok()) << status;
-      }
-    }
   }
   void LoseAllSnapshots() {
     std::set<std::string> keys;
@@ -124,14 +70,6 @@ class RecoveryTest : public ::testing::Test {
     }
     return statuses;
   }
-
-  fakes::FakeClock clock_;
-  fakes::MemoryLog log_{&clock_};
-  PartitionOptions options_;
-  std::optional<RuleSets> rules_;
-  std::string hash_;
-  std::optional<PartitionProcessor> owner_;
-  uint64_t sequence_ = 0;
 };
 
 TEST_F(RecoveryTest, NoSnapshot_JobIsRebuiltFromStartOfLog) {
@@ -174,16 +112,13 @@ TEST_F(RecoveryTest, TruncatedLog_HistoryLossIsReported) {
 // Regression detected by tests/life: every node has a job without steps. The step-clock windows of
 // such a job never filled, so its history counted as lost forever.
 TEST_F(RecoveryTest, JobWithoutSteps_RegainsHistory) {
-  const auto compiled = engine::CompiledRules::Accept({.files = {{"pack.yaml", Cat(kRules, R"rules(
+  Publish(Cat(kRules, R"rules(
 - name: steps
   clock: step
   interval: 1
   rules:
   - {alert: OnSteps, expr: "avg_over_time(train_loss[10]) > 5"}
-)rules")}}});
-  ASSERT_TRUE(compiled.ok()) << compiled.status();
-  ASSERT_TRUE(rules_->Publish(*compiled).ok());
-  hash_ = (*compiled)->hash();
+)rules"));
   owner_->WantRules(hash_);
   Feed(12, 1);
   LoseAllSnapshots();
@@ -236,7 +171,7 @@ TEST_F(RecoveryTest, TopicReplacedAtRuntime_StopsProcessor) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("--accept-log-reset"));
   EXPECT_THAT(std::string(Open().message()), HasSubstr("log_truncated"));
   // The processor also stops if the new log has grown past the previous end.
-  for (int i = 0; i < 100; ++i) Append(kTelemetryTopic, "job", Sample(1, "job"));
+  for (int i = 0; i < 100; ++i) Play("n sends m=1");
   EXPECT_THAT(std::string(Open().message()),
               HasSubstr("differs from the record that was read earlier"));
 
@@ -314,9 +249,7 @@ groups:
     EXPECT_TRUE(Open().ok());
   }
   void Change() {
-    const auto compiled = engine::CompiledRules::Accept({.files = {{"pack.yaml", kOther}}});
-    ASSERT_TRUE(compiled.ok() && rules_->Publish(*compiled).ok());
-    old_ = std::exchange(hash_, (*compiled)->hash());
+    Publish(kOther);
     owner_->WantRules(hash_);
   }
   // Removes the previous rule set from the topic and from memory.
@@ -339,8 +272,6 @@ groups:
       found += event.type == EventType::kIssueFound && event.alert == alert && event.job == "job";
     return found;
   }
-
-  std::string old_;
 };
 
 TEST_F(EndedJobRuleSets, EndedJobDoesNotRequireItsRules) {

@@ -17,10 +17,11 @@
 #include "services/app/host/roles/followed_rules.h"
 #include "services/base/text/strings.h"
 #include "services/base/time.h"
-#include "services/codec/telemetry_codec.h"
 #include "services/io/topics.h"
 #include "services/processor/processor.h"
 #include "tests/fakes/fake_clock.h"
+#include "tests/fakes/forwarding_log.h"
+#include "tests/telemetry_script/log_append.h"
 
 namespace pitwall {
 namespace {
@@ -71,13 +72,9 @@ class BacktestLogTest : public ::testing::Test {
     return *std::move(log);
   }
   void Append(Log* log, int second) {
-    const auto appender = log->OpenAppender();
-    ASSERT_TRUE((*appender)
-                    ->Append({{.topic = std::string(kTelemetryTopic),
-                               .partition = 0,
-                               .key = "job",
-                               .value = Sample(second % 10 < 5 ? 1 : 0)}})
-                    .ok());
+    const auto records =
+        sources_.Play(second % 10 < 5 ? "n sends m=1" : "n sends m=0", clock_.WallNs());
+    ASSERT_TRUE(telemetry_script::AppendTo(log, 0, records).ok());
   }
   // Processor that owns the only partition and evaluates the rules in kRules.
   class Owner {
@@ -101,25 +98,6 @@ class BacktestLogTest : public ::testing::Test {
     processor::RuleSets rules_;
     processor::PartitionProcessor processor_;
   };
-  std::string Sample(double value) {
-    Schema schema;
-    schema.series.push_back({Labels({{kMetricName, "m"}}), SeriesKind::kGauge});
-    schema.id = SchemaId(0, schema.series);
-    const int64_t now[] = {clock_.WallNs()};
-    const double values[] = {value};
-    Batch batch;
-    batch.job = "job";
-    batch.source = "n";
-    batch.boot_id = "b";
-    batch.sequence = ++sequence_;
-    batch.info.start = EventTime::FromNs(now[0]);
-    batch.promise = EventTime::FromNs(now[0]);
-    batch.schemas.push_back(schema);
-    batch.frames.push_back({.schema_id = schema.id, .times = now, .values = values});
-    std::string bytes;
-    codec::BatchEncoder().Encode(batch, &bytes);
-    return bytes;
-  }
   struct Verdict {
     int code = -1;
     std::string text;
@@ -136,7 +114,7 @@ class BacktestLogTest : public ::testing::Test {
 
   fakes::FakeClock clock_;
   log::EmbeddedLogOptions options_;
-  uint64_t sequence_ = 0;
+  telemetry_script::ScriptedSources sources_;
 };
 
 TEST_F(BacktestLogTest, VerifyLog_CompleteLog_IsIdentical) {
@@ -146,33 +124,16 @@ TEST_F(BacktestLogTest, VerifyLog_CompleteLog_IsIdentical) {
 }
 
 // Log with a processor that commits more events while the backtest verifies the log.
-class LiveLog final : public Log {
+class LiveLog final : public fakes::ForwardingLog {
  public:
-  LiveLog(Log* log, std::function<void()> run) : log_(log), run_(std::move(run)) {}
-  Status EnsureTopic(std::string_view topic, const TopicConfig& config) override {
-    return log_->EnsureTopic(topic, config);
-  }
-  StatusOr<int32_t> Partitions(std::string_view topic) override { return log_->Partitions(topic); }
+  LiveLog(Log* log, std::function<void()> run) : ForwardingLog(log), run_(std::move(run)) {}
   StatusOr<std::unique_ptr<PartitionReader>> OpenReader(const TopicPartition& at,
                                                         int64_t from) override {
     if (at.topic == kIssuesTopic) run_();
-    return log_->OpenReader(at, from);
-  }
-  StatusOr<std::unique_ptr<Appender>> OpenAppender() override { return log_->OpenAppender(); }
-  StatusOr<std::unique_ptr<Committer>> OpenCommitter(std::string_view id) override {
-    return log_->OpenCommitter(id);
-  }
-  StatusOr<std::optional<CommittedOffset>> Committed(std::string_view group,
-                                                     const TopicPartition& at) override {
-    return log_->Committed(group, at);
-  }
-  Status StorePosition(std::string_view group, const TopicPartition& at,
-                       const CommittedOffset& to) override {
-    return log_->StorePosition(group, at, to);
+    return ForwardingLog::OpenReader(at, from);
   }
 
  private:
-  Log* const log_;
   const std::function<void()> run_;
 };
 
