@@ -26,50 +26,33 @@
 #include "services/processor/partition_processor.h"
 #include "services/processor/processor.h"
 #include "services/processor/rule_sets.h"
-#include "tests/scenarios/sim.h"
+#include "tests/scenarios/plan.h"
 
 namespace pitwall::scenarios {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr char kRules[] = R"(
-groups:
-- name: g
-  interval: 1s
-  rules:
-  - alert: LowGPU
-    expr: avg_over_time(hw_gpu_utilization_ratio[10s]) < 0.5
-    for: 3s
-  - record: job:gpu:avg
-    expr: avg(hw_gpu_utilization_ratio)
-  - alert: Mean
-    expr: avg_over_time(job:gpu:avg[20s]) < 0.55
-    for: 5s
-)";
+const std::string kRules = EverySecond(R"rules(
+  - {alert: LowGPU, expr: "avg_over_time(hw_gpu_utilization_ratio[10s]) < 0.5", for: 3s}
+  - {record: "job:gpu:avg", expr: "avg(hw_gpu_utilization_ratio)"}
+  - {alert: Mean, expr: "avg_over_time(job:gpu:avg[20s]) < 0.55", for: 5s}
+)rules");
 constexpr int64_t kBase = 1'767'225'600 * kSecond;
 constexpr int kFlips = 64;
 
-std::vector<PlannedRecord> Input() {
+std::vector<ScriptRecord> Input(const std::string& rules) {
   std::mt19937 random(7);
-  Plan plan(kBase);
-  std::vector<SimSource> nodes;
-  for (int n = 0; n < 3; ++n) {
-    nodes.emplace_back(
-        "job", Cat("collector@", n), "b",
-        SourceInfo{.kind = SourceKind::kNode, .node = Cat(n), .start = EventTime::FromNs(kBase)},
-        std::vector<std::string>{"hw_gpu_utilization_ratio"}, Labels({{"node", Cat(n)}}));
-    plan.Add(nodes.back(), nodes.back().Heartbeat(kBase));
-  }
-  plan.Run(150, [&](int64_t now) {
-    const int64_t second = (now - kBase) / kSecond;
-    for (size_t n = 0; n < nodes.size(); ++n) {
-      const bool low = (second / 15 + static_cast<int64_t>(n)) % 3 == 0;
-      nodes[n].Set("hw_gpu_utilization_ratio",
-                   static_cast<double>(random() % 1000) / 1000 * (low ? 0.5 : 1));
-      plan.Add(nodes[n], nodes[n].Row(now));
+  std::string script = Cat("owner loads ", rules, "\ncollector@0..2 beats\n");
+  for (int second = 1; second <= 150; ++second) {
+    for (int n = 0; n < 3; ++n) {
+      const bool low = (second / 15 + n) % 3 == 0;
+      CatTo(script, "collector@", n, " sends hw_gpu_utilization_ratio=",
+            static_cast<double>(random() % 1000) / 1000 * (low ? 0.5 : 1), " @", second, "s\n");
     }
-  });
+  }
+  Plan plan(kBase);
+  plan.Play(Cat(script, "owner ticks @1s..150s\n"));
   return plan.records;
 }
 
@@ -92,7 +75,7 @@ class DamageMatrix : public ::testing::Test {
   }
   ~DamageMatrix() override { fs::remove_all(root_); }
 
-  static Status Append(Log* log, const std::vector<PlannedRecord>& input, size_t from, size_t to) {
+  static Status Append(Log* log, const std::vector<ScriptRecord>& input, size_t from, size_t to) {
     ASSIGN_OR_RETURN(const std::unique_ptr<Appender> appender, log->OpenAppender());
     std::vector<OutgoingRecord> records;
     for (size_t i = from; i < to; ++i) {
@@ -138,7 +121,6 @@ class DamageMatrix : public ::testing::Test {
   // Stores a copy of the directory after a kill in the middle of the job, and another one after a
   // clean stop at the end.
   void RecordJob() {
-    input_ = Input();
     auto log = log::OpenEmbeddedLog(Options(Dir("live")), &clock_);
     ASSERT_TRUE(log.ok()) << log.status();
     processor::ProcessorOptions topics;
@@ -149,8 +131,7 @@ class DamageMatrix : public ::testing::Test {
     ASSERT_TRUE(compiled.ok()) << compiled.status();
     const Status published = rules.Publish(*compiled);
     ASSERT_TRUE(published.ok()) << published;
-    input_.insert(input_.begin(),
-                  {kBase, std::string(kControlKey), RulesRecord((*compiled)->hash()), ""});
+    input_ = Input((*compiled)->hash());
     const size_t half = input_.size() * 6 / 10;
     for (size_t at = 0; at < half; at += half / 4 + 1) {
       ASSERT_TRUE(Append(log->get(), input_, at, std::min(half, at + half / 4 + 1)).ok());
@@ -279,7 +260,7 @@ class DamageMatrix : public ::testing::Test {
 
   clock::SystemClock clock_;
   std::string root_;
-  std::vector<PlannedRecord> input_;
+  std::vector<ScriptRecord> input_;
   std::vector<std::string> expected_;
   int continued_ = 0;  // number of journals that continued after a repair
 };

@@ -19,29 +19,21 @@
 #include "services/engine/shard.h"
 #include "services/io/topics.h"
 #include "services/processor/processor.h"
-#include "tests/scenarios/sim.h"
+#include "tests/scenarios/plan.h"
 #include "tests/scenarios/victim_log.h"
+#include "tests/telemetry_script/log_append.h"
 
 namespace pitwall::scenarios {
 namespace {
 
-constexpr char kRules[] = R"(
-groups:
-- name: g
-  interval: 1s
-  rules:
+const std::string kRules = EverySecond(R"rules(
   - alert: LowGPU
     expr: avg_over_time(hw_gpu_utilization_ratio[30s]) < 0.4
     for: 20s
     explains: [Mean, SlowStep]
-  - record: job:gpu:avg
-    expr: avg(hw_gpu_utilization_ratio)
-  - alert: Mean
-    expr: avg_over_time(job:gpu:avg[5m]) < 0.6
-    for: 1m
-  - alert: Vanished
-    expr: absent(hw_gpu_utilization_ratio)
-    for: 60s
+  - {record: "job:gpu:avg", expr: "avg(hw_gpu_utilization_ratio)"}
+  - {alert: Mean, expr: "avg_over_time(job:gpu:avg[5m]) < 0.6", for: 1m}
+  - {alert: Vanished, expr: "absent(hw_gpu_utilization_ratio)", for: 60s}
 - name: steps
   clock: step
   interval: 1
@@ -49,47 +41,27 @@ groups:
   - alert: SlowStep
     expr: train_step_duration_seconds > 2 * avg_over_time(train_step_duration_seconds[50])
     explains: [Mean]
-)";
+)rules");
 constexpr int64_t kRecordsPerSecond = 4 + 2 + 1;  // nodes, ranks, tick
 
-std::vector<PlannedRecord> Input(int64_t base, uint32_t seed) {
+std::vector<ScriptRecord> Input(int64_t base, uint32_t seed, const std::string& rules) {
   std::mt19937 random(seed);
-  Plan plan(base);
-  std::vector<SimSource> nodes, ranks;
-  for (int n = 0; n < 4; ++n) {
-    nodes.emplace_back(
-        "job", Cat("collector@", n), "b",
-        SourceInfo{.kind = SourceKind::kNode, .node = Cat(n), .start = EventTime::FromNs(base)},
-        std::vector<std::string>{"hw_gpu_utilization_ratio"}, Labels({{"node", Cat(n)}}));
-    plan.Add(nodes.back(), nodes.back().Heartbeat(base));
-  }
-  for (int r = 0; r < 2; ++r) {
-    ranks.emplace_back(
-        "job", Cat("rank-", r), "b",
-        SourceInfo{
-            .kind = SourceKind::kRank, .node = "0", .rank = r, .start = EventTime::FromNs(base)},
-        std::vector<std::string>{"train_step", "train_step_duration_seconds"},
-        Labels({{"rank", Cat(r)}}));
-    plan.Add(ranks.back(), ranks.back().Announce(base, {"train"}));
-  }
-  int64_t step = 0;
-  plan.Run(20 * 60, [&](int64_t now) {
-    const int64_t second = (now - base) / kSecond;
-    const bool silent = second > 15 * 60 && second < 18 * 60;
-    for (size_t n = 0; n < nodes.size() && !silent; ++n) {
-      const bool low = (second / 90 + static_cast<int64_t>(n)) % 4 == 0;
-      nodes[n].Set("hw_gpu_utilization_ratio",
-                   static_cast<double>(random() % 1000) / 1000 * (low ? 0.5 : 1));
-      plan.Add(nodes[n], nodes[n].Row(now));
+  std::string script = Cat("owner loads ", rules, "\ncollector@0..3 beats\n",
+                           "rank-0..1(node=0 modes=train) beats\n");
+  for (int second = 1; second <= 20 * 60; ++second) {
+    if (second > 15 * 60 && second < 18 * 60) continue;  // all sources are silent
+    for (int n = 0; n < 4; ++n) {
+      const bool low = (second / 90 + n) % 4 == 0;
+      CatTo(script, "collector@", n, " sends hw_gpu_utilization_ratio=",
+            static_cast<double>(random() % 1000) / 1000 * (low ? 0.5 : 1), " @", second, "s\n");
     }
-    for (SimSource& rank : ranks) {
-      if (silent) continue;
-      rank.Set("train_step", static_cast<double>(step));
-      rank.Set("train_step_duration_seconds", random() % 40 == 0 ? 3 : 1);
-      plan.Add(rank, rank.StepDone(now, "train", step));
+    for (int rank = 0; rank < 2; ++rank) {
+      CatTo(script, "rank-", rank, " steps ", second - 1,
+            " train_step_duration_seconds=", random() % 40 == 0 ? 3 : 1, " @", second, "s\n");
     }
-    ++step;
-  });
+  }
+  Plan plan(base, "job");
+  plan.Play(Cat(script, "owner ticks @1s..1200s\n"));
   return plan.records;
 }
 
@@ -165,22 +137,9 @@ TEST(Kill, CommittedEventsEqualThoseOfUninterruptedRun) {
     const auto compiled = engine::CompiledRules::Accept({.files = {{"pack.yaml", kRules}}});
     ASSERT_TRUE(compiled.ok()) << compiled.status();
     ASSERT_TRUE(rules.Publish(*compiled).ok());
-    auto appender = (*log)->OpenAppender();
-    ASSERT_TRUE(appender.ok());
-    std::vector<PlannedRecord> input = Input(base, 1);
-    input.insert(input.begin(),
-                 {base, std::string(kControlKey), RulesRecord((*compiled)->hash()), ""});
-    std::vector<OutgoingRecord> records;
-    for (const PlannedRecord& record : input) {
-      records.push_back({.topic = std::string(kTelemetryTopic),
-                         .partition = kPartition,
-                         .key = record.key,
-                         .value = record.value});
-      if (records.size() == 500) {
-        ASSERT_TRUE((*appender)->Append(std::exchange(records, {})).ok());
-      }
-    }
-    ASSERT_TRUE((*appender)->Append(std::move(records)).ok());
+    const std::vector<ScriptRecord> input = Input(base, 1, (*compiled)->hash());
+    const Status appended = telemetry_script::AppendTo(log->get(), kPartition, input);
+    ASSERT_TRUE(appended.ok()) << appended;
     end = static_cast<int64_t>(input.size());
   }
 

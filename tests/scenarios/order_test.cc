@@ -14,11 +14,7 @@
 namespace pitwall::scenarios {
 namespace {
 
-constexpr char kRules[] = R"(
-groups:
-- name: g
-  interval: 1s
-  rules:
+const std::string kRules = EverySecond(R"rules(
   - alert: LowGPU
     expr: avg_over_time(hw_gpu_utilization_ratio[10s]) < 0.3
     for: 5s
@@ -27,12 +23,9 @@ groups:
     expr: max(hw_gpu_utilization_ratio) - min(hw_gpu_utilization_ratio) > 0.9
     keep_firing_for: 3s
     explains: [LowGPU, {alert: Noisy, equal: [node]}]
-  - alert: Noisy
-    expr: stddev_over_time(hw_gpu_utilization_ratio[20s]) > 0.35
-  - record: job:gpu:avg
-    expr: avg(hw_gpu_utilization_ratio)
-  - alert: Mean
-    expr: quantile_over_time(0.5, job:gpu:avg[15s]) < 0.45
+  - {alert: Noisy, expr: "stddev_over_time(hw_gpu_utilization_ratio[20s]) > 0.35"}
+  - {record: "job:gpu:avg", expr: "avg(hw_gpu_utilization_ratio)"}
+  - {alert: Mean, expr: "quantile_over_time(0.5, job:gpu:avg[15s]) < 0.45"}
 - name: steps
   clock: step
   interval: 1
@@ -40,21 +33,16 @@ groups:
   - alert: SlowStep
     expr: train_step_duration_seconds > 2 * avg_over_time(train_step_duration_seconds[20])
     explains: [Spread, Noisy]
-)";
-
-struct Arrival {
-  PlannedRecord record;
-  int64_t second;  // second of the following tick; -1 for a control record
-};
+)rules");
 
 std::vector<std::string> Replay(engine::RuleSetProvider* rules,
-                                const std::vector<PlannedRecord>& records,
+                                const std::vector<ScriptRecord>& records,
                                 engine::EngineCounters* counters) {
   engine::Shard shard(rules, {});
   EXPECT_TRUE(shard.SetInitialRules("set").ok());
   engine::EventSink outputs;
   int64_t offset = 0;
-  for (const PlannedRecord& record : records) {
+  for (const ScriptRecord& record : records) {
     EXPECT_TRUE(shard
                     .Apply(LogOffset(offset++), AppendTime::FromNs(record.append_time_ns),
                            record.key, record.value, &outputs)
@@ -73,53 +61,27 @@ TEST(Order, ReorderedAndDuplicateBatchesDoNotChangeEvents) {
   engine::FixedRules rules(*compiled);
 
   const int64_t base = 1'767'225'600 * kSecond;
-  Plan plan(base);
-  std::vector<SimSource> nodes;
-  std::vector<SimSource> ranks;
-  for (int n = 0; n < 6; ++n) {
-    nodes.emplace_back(
-        "job", Cat("collector@", n), "b",
-        SourceInfo{.kind = SourceKind::kNode, .node = Cat(n), .start = EventTime::FromNs(base)},
-        std::vector<std::string>{"hw_gpu_utilization_ratio"}, Labels({{"node", Cat(n)}}));
-  }
-  for (int r = 0; r < 4; ++r) {
-    ranks.emplace_back(
-        "job", Cat("rank-", r), "b",
-        SourceInfo{
-            .kind = SourceKind::kRank, .node = "0", .rank = r, .start = EventTime::FromNs(base)},
-        std::vector<std::string>{"train_step", "train_step_duration_seconds"},
-        Labels({{"rank", Cat(r)}}));
-  }
-  for (size_t n = 0; n + 1 < nodes.size(); ++n) plan.Add(nodes[n], nodes[n].Heartbeat(base));
-  for (SimSource& rank : ranks) plan.Add(rank, rank.Announce(base, {"train"}));
+  Plan plan(base, "job");
+  plan.Play("collector@0..4 beats; rank-0..3(node=0 modes=train) beats");
   const size_t joined = plan.records.size();
-  int64_t step = 0;
-  plan.Run(240, [&](int64_t now) {
-    const int64_t second = (now - base) / kSecond;
-    for (size_t n = 0; n < nodes.size(); ++n) {
-      // The last node joins in the middle. It announces itself well before its first sample.
-      if (n + 1 == nodes.size() && second < 120) continue;
-      const bool low = (second / 20 + static_cast<int64_t>(n)) % 3 == 0;
-      nodes[n].Set("hw_gpu_utilization_ratio",
-                   static_cast<double>(random() % 100) / 100 * (low ? 0.3 : 1));
-      plan.Add(nodes[n], n + 1 == nodes.size() && second == 120 ? nodes[n].Heartbeat(now)
-                                                                : nodes[n].Row(now));
+  // The last node joins in the middle. It announces itself well before its first sample.
+  std::string script = "collector@5 beats @120s\n";
+  for (int second = 1; second <= 240; ++second) {
+    for (int n = 0; n < (second <= 120 ? 5 : 6); ++n) {
+      const bool low = (second / 20 + n) % 3 == 0;
+      CatTo(script, "collector@", n, " sends hw_gpu_utilization_ratio=",
+            static_cast<double>(random() % 100) / 100 * (low ? 0.3 : 1), " @", second, "s\n");
     }
-    for (SimSource& rank : ranks) {
+    for (int rank = 0; rank < 4; ++rank) {
       // The last rank pauses until the step clock drops it, and then returns.
-      const bool last = &rank == &ranks.back();
-      if (last && second >= 60 && second < 160) {
-        plan.Add(rank, rank.Heartbeat(now));
-        continue;
-      }
-      const int64_t own = last && second >= 160 ? step - 100 : step;
-      rank.Set("train_step", static_cast<double>(own));
-      rank.Set("train_step_duration_seconds",
-               random() % 15 == 0 ? 3 : 1 + static_cast<double>(random() % 100) / 1000);
-      plan.Add(rank, rank.StepDone(now, "train", own));
+      if (rank == 3 && second >= 60 && second < 160) continue;
+      const int step = rank == 3 && second >= 160 ? second - 101 : second - 1;
+      CatTo(script, "rank-", rank, " steps ", step, " train_step_duration_seconds=",
+            random() % 15 == 0 ? 3 : 1 + static_cast<double>(random() % 100) / 1000, " @", second,
+            "s\n");
     }
-    ++step;
-  });
+  }
+  plan.Play(Cat(script, "rank-3 beats @60s..159s\nowner ticks @1s..240s\n"));
 
   engine::EngineCounters straight;
   const std::vector<std::string> expected = Replay(&rules, plan.records, &straight);
@@ -138,14 +100,14 @@ TEST(Order, ReorderedAndDuplicateBatchesDoNotChangeEvents) {
     // Each batch is delayed by 0 to 2 ticks, but never reordered within its source. 10% of the
     // batches are duplicated slightly later. The first batch of the joining node keeps its
     // position. This is the only exception in time-model.md.
-    std::vector<PlannedRecord> shuffled(plan.records.begin(),
-                                        plan.records.begin() + static_cast<int64_t>(joined));
-    std::map<std::string, std::deque<PlannedRecord>> held;
-    std::deque<PlannedRecord> again;
+    std::vector<ScriptRecord> shuffled(plan.records.begin(),
+                                       plan.records.begin() + static_cast<int64_t>(joined));
+    std::map<std::string, std::deque<ScriptRecord>> held;
+    std::deque<ScriptRecord> again;
     size_t crossed = 0, batches = 0, duplicated = 0;
-    std::vector<PlannedRecord> now;
+    std::vector<ScriptRecord> now;
     const auto release = [&](bool all) {
-      std::vector<std::deque<PlannedRecord>*> queues;
+      std::vector<std::deque<ScriptRecord>*> queues;
       for (auto& [source, queue] : held) {
         size_t keep =
             all || random() % 10 >= 4 ? 0 : std::min<size_t>(queue.size(), 1 + random() % 2);
@@ -167,7 +129,7 @@ TEST(Order, ReorderedAndDuplicateBatchesDoNotChangeEvents) {
       }
     };
     for (size_t i = joined; i < plan.records.size(); ++i) {
-      const PlannedRecord& record = plan.records[i];
+      const ScriptRecord& record = plan.records[i];
       if (!record.source.empty()) {
         ++batches;
         const bool joins = record.source == "collector@5" && held.find(record.source) == held.end();

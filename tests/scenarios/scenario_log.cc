@@ -70,7 +70,7 @@ std::string ScenarioTest::Publish(RuleSet rules) {
   return (*compiled)->hash();
 }
 
-void ScenarioTest::Write(const std::vector<PlannedRecord>& records) {
+void ScenarioTest::Write(const std::vector<ScriptRecord>& records) {
   auto appender = log_->OpenAppender();
   ASSERT_TRUE(appender.ok()) << appender.status();
   // Each append time needs a separate append call, because the log stamps all records of a call
@@ -113,8 +113,8 @@ void ScenarioTest::Drain(processor::PartitionProcessor* processor) {
 }
 
 std::vector<IssueEvent> ScenarioTest::Play(const std::string& yaml, const Plan& plan) {
-  std::vector<PlannedRecord> records = {
-      {plan.base(), std::string(kControlKey), RulesRecord(Publish(yaml)), ""}};
+  std::vector<ScriptRecord> records = {
+      {plan.base(), std::string(kControlKey), telemetry_script::RuleSetRecord(Publish(yaml)), ""}};
   records.insert(records.end(), plan.records.begin(), plan.records.end());
   Write(records);
   const auto processor = Start();

@@ -14,7 +14,7 @@
 #include "services/processor/partition_processor.h"
 #include "services/processor/rule_sets.h"
 #include "tests/fakes/fake_clock.h"
-#include "tests/scenarios/sim.h"
+#include "tests/scenarios/plan.h"
 
 namespace pitwall::scenarios {
 
@@ -43,7 +43,7 @@ class ScenarioTest : public testing::TestWithParam<size_t> {
   std::string Publish(const std::string& yaml, const std::string& overrides = "");
   std::string Publish(RuleSet rules);
   // Writes the records to the input partition in order.
-  void Write(const std::vector<PlannedRecord>& records);
+  void Write(const std::vector<ScriptRecord>& records);
   // Returns a recovered processor for the partition. Clock ticks are disabled, because the records
   // contain them.
   std::unique_ptr<processor::PartitionProcessor> Start();

@@ -5,88 +5,90 @@
 #include <optional>
 #include <set>
 
-#include "services/io/topics.h"
-#include "tests/scenarios/actors.h"
+#include "tests/scenarios/scenario.h"
 
 namespace pitwall::scenarios {
 namespace {
 
 using testing::ElementsAre;
 using testing::ElementsAreArray;
-using testing::IsEmpty;
 
 constexpr char kRules[] = R"(
 groups:
 - name: g
   interval: 1s
   rules:
-  - alert: Always
-    expr: max(train_step) >= 0
-  - alert: OfTheAttempt
-    expr: max(train_step) >= 5
-    scope: attempt
-  - alert: CPUSaturated
-    expr: system_cpu_utilization_ratio > 0.9
-    for: 10s
+  - {alert: Always, expr: "max(train_step) >= 0"}
+  - {alert: OfTheAttempt, expr: "max(train_step) >= 5", scope: attempt}
+  - {alert: CPUSaturated, expr: "system_cpu_utilization_ratio > 0.9", for: 10s}
 )";
 
-// Two ranks on one node, as their collector reports them.
+// Two ranks on one node, as their collector reports them. Each call continues at the time at which
+// the previous one ended.
 class Training {
  public:
-  explicit Training(int64_t base)
-      : plan(base), node(Node(plan, "node-0", kJob, {"system_cpu_utilization_ratio"})) {
-    plan.Add(node, node.Heartbeat(plan.now()));
-    Boot("boot-1");
-  }
+  explicit Training(int64_t base) : plan(base) { Boot("boot-1"); }
 
-  void Boot(const std::string& boot) {
-    ranks.clear();
-    for (int r = 0; r < 2; ++r) ranks.push_back(Rank(plan, r, boot));
-    JoinRanks(&plan, &ranks);
-  }
-  // Makes the node a source of the job again, with a new boot.
-  void NodeJoins(const std::string& boot) {
-    node = Node(plan, "node-0", kJob, {"system_cpu_utilization_ratio"}, boot);
-    plan.Add(node, node.Heartbeat(plan.now()));
+  // Starts both ranks and makes the node a source of the job, with new boots.
+  void Boot(std::string_view boot) {
+    Play(Cat("collector@node-0(boot=", boot, ") beats"));
+    Play(Cat("rank-0..1(boot=", boot, " node=node-0 modes=train) beats"));
+    ranks_ = {"rank-0", "rank-1"};
+    node_ = true;
   }
   void Run(int seconds) {
-    plan.Run(seconds, [&](int64_t now) {
-      node.Set("system_cpu_utilization_ratio", 0.5);
-      if (node.alive) plan.Add(node, node.Row(now));
-      StepAll(&plan, &ranks, step++);
-    });
+    const std::string first = Cat(" @", ms_ + 1000, "ms"),
+                      last = Cat("..", ms_ + seconds * 1000, "ms\n");
+    std::string script;
+    if (node_)
+      CatTo(script, "collector@node-0 sends system_cpu_utilization_ratio=0.5", first, last);
+    if (!ranks_.empty()) {
+      CatTo(script, Join(ranks_, ","), " steps ", step_, "..", step_ + seconds - 1,
+            " train_step_duration_seconds=1", first, "\n");
+    }
+    plan.Play(Cat(script, "owner ticks", first, last));
+    ms_ += seconds * 1000;
+    step_ += seconds;
+  }
+  // Nothing is sent, except for clock ticks.
+  void Silence(int seconds) {
+    plan.Play(Cat("owner ticks @", ms_ + 1000, "ms..", ms_ + seconds * 1000, "ms"));
+    ms_ += seconds * 1000;
   }
   // After kill -9, the rank's own source reports the kill after all its other data.
-  void Kill(size_t rank) {
-    plan.Wait(kSecond / 10);
-    SimSource& source = ranks[rank];
-    source.alive = false;
-    JobEvent event;
-    event.kind = JobEvent::Kind::kRankLost;
-    event.rank_lost.rank = static_cast<int64_t>(rank);
-    event.rank_lost.source = source.id();
-    event.rank_lost.boot_id = source.boot();
-    event.rank_lost.signal = 9;
-    plan.Add(source, source.Event(plan.now(), std::move(event)));
+  void Kill(int rank) {
+    ms_ += 100;
+    Play(Cat("rank-", rank, " lost signal=9"));
+    std::erase(ranks_, Cat("rank-", rank));
   }
   void KillAll() {
     Kill(0);
     Kill(1);
     // The node's frames no longer belong to the job.
-    plan.Add(node, node.Goodbye(plan.now()));
-    node.alive = false;
+    Play("collector@node-0 goodbye");
+    node_ = false;
   }
   void LauncherGone() {
-    plan.Wait(kSecond / 10);
-    JobEvent event;
-    event.kind = JobEvent::Kind::kLauncherGone;
-    plan.Add(ranks[1], ranks[1].Event(plan.now(), std::move(event)));
+    ms_ += 100;
+    Play("rank-1 launcher-gone");
   }
+  void Complete() {
+    Play("rank-0..1 goodbye");
+    ranks_.clear();
+    Play("collector@node-0 ends completed");
+  }
+  // The current time in Unix nanoseconds.
+  int64_t now() const { return plan.base() + ms_ * kNanosPerMilli; }
 
   Plan plan;
-  SimSource node;
-  std::vector<SimSource> ranks;
-  int64_t step = 0;
+
+ private:
+  void Play(std::string_view script) { plan.Play(Cat(script, " @", ms_, "ms")); }
+
+  std::vector<std::string> ranks_;  // alive
+  bool node_ = true;
+  int64_t ms_ = 0;  // after the base
+  int64_t step_ = 0;
 };
 
 std::optional<int64_t> TimeOf(const std::vector<IssueEvent>& events, JobChange change) {
@@ -96,11 +98,25 @@ std::optional<int64_t> TimeOf(const std::vector<IssueEvent>& events, JobChange c
   return std::nullopt;
 }
 
+// Dead ranks must not raise an alert. Open issues end with the reason attempt_ended or no_data, and
+// never as cleared.
+void ExpectIssuesOfDeadRanks(const std::vector<IssueEvent>& events) {
+  EXPECT_THAT(Issues(events),
+              ElementsAre("found Always", "found OfTheAttempt",
+                          "resolved OfTheAttempt attempt_ended", "resolved Always no_data"));
+  for (const IssueEvent& e : events) {
+    if (e.type == EventType::kIssueResolved && e.end_reason == EndReason::kAttemptEnded) {
+      EXPECT_EQ(e.end_detail, EndDetail::kDied);
+    }
+  }
+  EXPECT_EQ(LastStatus(events, "Always"), "NoData");
+}
+
 TEST_P(Scenario, S15_OneRankIsKilled) {
   Training job(Base());
   job.Run(20);
   job.Kill(1);
-  const int64_t killed = job.plan.now();
+  const int64_t killed = job.now();
   job.Run(3);
   const auto events = Play(kRules, job.plan);
   EXPECT_THAT(JobChanges(events),
@@ -118,7 +134,7 @@ TEST_P(Scenario, S15_AllRanksAreKilled) {
   Training job(Base());
   job.Run(20);
   job.KillAll();
-  const int64_t killed = job.plan.now();
+  const int64_t killed = job.now();
   job.Run(130);
   const auto events = Play(kRules, job.plan);
   EXPECT_THAT(JobChanges(events),
@@ -126,17 +142,7 @@ TEST_P(Scenario, S15_AllRanksAreKilled) {
                           "1 rank_lost died 1", "1 attempt_ended died", "1 ended died"));
   EXPECT_EQ(TimeOf(events, JobChange::kAttemptEnded), killed);
   EXPECT_EQ(TimeOf(events, JobChange::kEnded), killed + 120 * kSecond);
-  // Dead ranks must not raise an alert. Open issues end with the reason attempt_ended or no_data,
-  // and never as cleared.
-  EXPECT_THAT(Issues(events),
-              ElementsAre("found Always", "found OfTheAttempt",
-                          "resolved OfTheAttempt attempt_ended", "resolved Always no_data"));
-  for (const IssueEvent& e : events) {
-    if (e.type == EventType::kIssueResolved && e.end_reason == EndReason::kAttemptEnded) {
-      EXPECT_EQ(e.end_detail, EndDetail::kDied);
-    }
-  }
-  EXPECT_EQ(LastStatus(events, "Always"), "NoData");
+  ExpectIssuesOfDeadRanks(events);
 }
 
 TEST_P(Scenario, S15_LauncherIsAlsoKilled) {
@@ -152,15 +158,7 @@ TEST_P(Scenario, S15_LauncherIsAlsoKilled) {
   // The rules process the death before the job ends.
   EXPECT_EQ(TimeOf(events, JobChange::kEnded),
             TimeOf(events, JobChange::kRankLost).value_or(0) + 2 * kSecond);
-  EXPECT_THAT(Issues(events),
-              ElementsAre("found Always", "found OfTheAttempt",
-                          "resolved OfTheAttempt attempt_ended", "resolved Always no_data"));
-  for (const IssueEvent& e : events) {
-    if (e.type == EventType::kIssueResolved && e.end_reason == EndReason::kAttemptEnded) {
-      EXPECT_EQ(e.end_detail, EndDetail::kDied);
-    }
-  }
-  EXPECT_EQ(LastStatus(events, "Always"), "NoData");
+  ExpectIssuesOfDeadRanks(events);
 }
 
 TEST_P(Scenario, S15_RestartWithinGracePeriod) {
@@ -169,7 +167,6 @@ TEST_P(Scenario, S15_RestartWithinGracePeriod) {
   job.KillAll();
   job.Run(60);
   job.Boot("boot-2");
-  job.NodeJoins("boot-2");
   job.Run(130);
   const auto events = Play(kRules, job.plan);
   EXPECT_THAT(JobChanges(events),
@@ -182,11 +179,10 @@ TEST_P(Scenario, S15_RestartAfterGracePeriod) {
   job.Run(20);
   job.KillAll();
   job.Run(200);
-  const std::string hash = Publish(kRules);
-  std::vector<PlannedRecord> records = {
-      {job.plan.base(), std::string(kControlKey), RulesRecord(hash), ""}};
-  records.insert(records.end(), job.plan.records.begin(), job.plan.records.end());
-  Write(records);
+  Plan rules(Base());
+  rules.Play(Cat("owner loads ", Publish(kRules)));
+  Write(rules.records);
+  Write(job.plan.records);
   auto processor = Start();
   Drain(processor.get());
   std::vector<std::string> changes = JobChanges(Events());
@@ -194,16 +190,8 @@ TEST_P(Scenario, S15_RestartAfterGracePeriod) {
 
   job.plan.records.clear();
   job.Boot("boot-2");
-  job.NodeJoins("boot-2");
   job.Run(20);
-  for (SimSource& rank : job.ranks) {
-    rank.alive = false;
-    job.plan.Add(rank, rank.Goodbye(job.plan.now()));
-  }
-  JobEvent ended;
-  ended.kind = JobEvent::Kind::kEnded;
-  ended.reason = "completed";
-  job.plan.Add(job.node, job.node.Event(job.plan.now(), std::move(ended)));
+  job.Complete();
   job.Run(3);
   Write(job.plan.records);
   // The snapshot contains the job's state, so a processor that starts here restores it.
@@ -222,8 +210,8 @@ TEST_P(Scenario, S15_RestartAfterGracePeriod) {
 TEST_P(Scenario, S15_SilentJobEnds_LaterDataStartsNewAttempt) {
   Training job(Base());
   job.Run(20);
-  const int64_t last = job.plan.now();
-  job.plan.Run(31 * 60, [](int64_t) {});
+  const int64_t last = job.now();
+  job.Silence(31 * 60);
   for (int i = 0; i < 5; ++i) job.Run(1);
   const auto events = Play(kRules, job.plan);
   EXPECT_THAT(JobChanges(events),

@@ -2,7 +2,7 @@
 // label. Runs with every log.
 #include <gmock/gmock.h>
 
-#include "tests/scenarios/actors.h"
+#include "tests/scenarios/scenario.h"
 
 namespace pitwall::scenarios {
 namespace {
@@ -14,13 +14,8 @@ groups:
 - name: g
   interval: 1s
   rules:
-  - alert: LowGPU
-    expr: hw_gpu_utilization_ratio < $limit
-    params: {limit: 0.5}
-    for: 30s
-  - alert: NotBusy
-    expr: hw_gpu_utilization_ratio < 0.9
-    for: 50s
+  - {alert: LowGPU, expr: "hw_gpu_utilization_ratio < $limit", params: {limit: 0.5}, for: 30s}
+  - {alert: NotBusy, expr: "hw_gpu_utilization_ratio < 0.9", for: 50s}
 )";
 
 std::string Limit(const std::string& match, const std::string& limit) {
@@ -51,37 +46,33 @@ std::vector<std::string> Lines(const std::vector<IssueEvent>& events, const std:
 }
 
 TEST_P(Scenario, ParametersOfRunningJobChange) {
-  Plan plan(Base());
   const std::string other = "job-2";
-  std::vector<SimSource> nodes = {Node(plan, "node-0"), Node(plan, "node-1"),
-                                  Node(plan, "node-2", other)};
-  const double loads[] = {0.3, 0.1, 0.3};
-  Join(&plan, &nodes);
-  const auto send = [&](int64_t now) {
-    for (size_t n = 0; n < nodes.size(); ++n) {
-      nodes[n].Set("hw_gpu_utilization_ratio", loads[n]);
-      plan.Add(nodes[n], nodes[n].Row(now));
-    }
-  };
-  const std::string one_job = Cat("job: ", kJob);
   const std::string gold = Limit("tier: gold", "0.05");
-  plan.Control(RulesRecord(Publish(kRules, Cat("jobs:\n", gold))));
-  plan.Run(20, send);
-  // The alert is pending in both jobs. The first job's threshold decreases to a value below
-  // node-0's utilization.
-  plan.Control(RulesRecord(Publish(kRules, Cat("jobs:\n", gold, Limit(one_job, "0.2")))));
-  plan.Run(40, send);
-  // The override is reverted, so node-0 is below the threshold from here on.
-  plan.Control(RulesRecord(Publish(kRules, Cat("jobs:\n", gold))));
-  plan.Run(20, send);
-  // The second job gets a label.
-  JobEvent labeled;
-  labeled.labels = {{"tier", "gold"}};
-  plan.Add(nodes[2], nodes[2].Event(plan.now(), labeled));
-  plan.Run(20, send);
-  // The first job is firing and gets a threshold of almost zero.
-  plan.Control(RulesRecord(Publish(kRules, Cat("jobs:\n", gold, Limit(one_job, "0.01")))));
-  plan.Run(10, send);
+  const auto limited = [&](const std::string& limit) {
+    return Publish(kRules, Cat("jobs:\n", gold, Limit(Cat("job: ", kJob), limit)));
+  };
+  const std::string usual = Publish(kRules, Cat("jobs:\n", gold));
+  Plan plan(Base());
+  plan.Play(Cat(R"(
+collector@node-0..1,job-2/collector@node-2 beats
+collector@node-0 sends hw_gpu_utilization_ratio=0.3 @1s..110s
+collector@node-1 sends hw_gpu_utilization_ratio=0.1 @1s..110s
+job-2/collector@node-2 sends hw_gpu_utilization_ratio=0.3 @1s..110s
+owner ticks @1s..110s
+owner loads )",
+                usual, R"(
+# The alert is pending in both jobs. The first job's threshold decreases to a value below node-0's
+# utilization.
+owner loads )",
+                limited("0.2"), R"( @20s
+# The override is reverted, so node-0 is below the threshold from here on.
+owner loads )",
+                usual, R"( @60s
+# The second job gets a label.
+job-2/collector@node-2 starts tier=gold @80s
+# The first job is firing and gets a threshold of almost zero.
+owner loads )",
+                limited("0.01"), " @100s\n"));
 
   Write(plan.records);
   options_.poll_records = 7;

@@ -9,7 +9,7 @@
 #include "services/base/text/stable_hash.h"
 #include "services/collector/publishing/publisher.h"
 #include "services/io/topics.h"
-#include "tests/scenarios/actors.h"
+#include "tests/scenarios/scenario.h"
 
 namespace pitwall::scenarios {
 namespace {
@@ -50,14 +50,13 @@ groups:
 - name: g
   interval: 1s
   rules:
-  - alert: NodeGone
-    expr: count(hw_gpu_utilization_ratio) < 2
-  - alert: Low
-    expr: hw_gpu_utilization_ratio < 0.5
+  - {alert: NodeGone, expr: "count(hw_gpu_utilization_ratio) < 2"}
+  - {alert: Low, expr: "hw_gpu_utilization_ratio < 0.5"}
 )";
 
 TEST_P(Scenario, S17_WritesToOnePartitionFailForThirtySeconds) {
-  Write({{Base(), std::string(kControlKey), RulesRecord(Publish(kRules)), ""}});
+  telemetry_script::ScriptedSources sources;
+  Write(sources.Play(Cat("owner loads ", Publish(kRules)), Base()));
   const std::string good = JobIn(partition());
   const std::string bad = JobIn(partition() == 63 ? 62 : 63);  // not used by other scenarios
   auto inner = log()->OpenAppender();
@@ -73,33 +72,29 @@ TEST_P(Scenario, S17_WritesToOnePartitionFailForThirtySeconds) {
 
   // Both jobs run on two nodes. The owner of each partition writes a tick each second while the
   // partition accepts writes.
-  Plan plan(Base());
-  std::vector<SimSource> nodes;
-  for (const std::string& job : {good, bad}) {
-    for (const char* name : {"node-0", "node-1"}) nodes.push_back(Node(plan, name, job));
-  }
   size_t good_offered = 0;
   size_t bad_offered = 0;
-  const auto offer = [&](SimSource& source, std::string value) {
-    (source.job() == good ? good_offered : bad_offered) += 1;
-    publisher.Offer(source.job(), std::move(value));
+  int64_t now = Base();
+  const auto offer = [&](std::string_view action) {
+    clock_.SetWall(now);
+    for (const std::string& job : {good, bad}) {
+      for (ScriptRecord& record : sources.Play(Cat(job, "/collector@node-0..1 ", action), now)) {
+        (job == good ? good_offered : bad_offered) += 1;
+        publisher.Offer(job, std::move(record.value));
+      }
+    }
   };
-  clock_.SetWall(plan.now());
-  for (SimSource& node : nodes) offer(node, node.Heartbeat(plan.now()));  // all sources join first
-  plan.Wait(kSecond);
+  offer("beats");  // all sources join first
+  now += kSecond;
   for (int second = 0; second < 90; ++second) {
     appender.failing = second >= 30 && second < 60;
-    clock_.SetWall(plan.now());
-    for (SimSource& node : nodes) {
-      node.Set("hw_gpu_utilization_ratio", second >= 40 && second < 45 ? 0.1 : 0.9);
-      offer(node, node.Row(plan.now()));
-    }
+    offer(second >= 40 && second < 45 ? "sends hw_gpu_utilization_ratio=0.1"
+                                      : "sends hw_gpu_utilization_ratio=0.9");
     // Records for the healthy partition are written immediately, without any time passing.
     while (appender.good_records < good_offered) {
     }
-    plan.Wait(kSecond);
-    plan.Control(TickRecord(Duration::Seconds(1)));
-    Write({plan.records.back()});  // of the healthy partition
+    now += kSecond;
+    Write(sources.Play("owner ticks", now));  // of the healthy partition
     clock_.AwaitWaiters(1);
     clock_.Advance(kSecond);
   }
@@ -115,7 +110,7 @@ TEST_P(Scenario, S17_WritesToOnePartitionFailForThirtySeconds) {
   auto processor = Start();
   Drain(processor.get());
   // No source is late or idle (NodeGone), and only the real issue is reported.
-  EXPECT_EQ(Dropped(Counters(), engine::Drop::kLate), 0u);
+  EXPECT_EQ(Dropped(Drop::kLate), 0u);
   EXPECT_THAT(Issues(Events()), testing::ElementsAre(testing::StartsWith("found Low"),
                                                      testing::StartsWith("found Low"),
                                                      testing::StartsWith("resolved Low"),

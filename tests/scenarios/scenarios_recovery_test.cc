@@ -13,22 +13,18 @@
 #include "services/io/topics.h"
 #include "services/processor/commit_metadata.h"
 #include "services/processor/snapshot_topic.h"
-#include "tests/scenarios/actors.h"
+#include "tests/scenarios/scenario.h"
 
 namespace pitwall::scenarios {
 namespace {
 
 using ::testing::HasSubstr;
 
-constexpr char kRules[] = R"rules(
-groups:
-- name: g
-  interval: 1s
-  rules:
+const std::string kRules = EverySecond(R"rules(
   - {alert: LowGPU, expr: "avg_over_time(hw_gpu_utilization_ratio[30s]) < 0.4", for: 10s}
   - {record: "job:gpu:avg", expr: "avg(hw_gpu_utilization_ratio)"}
   - {alert: Mean, expr: "avg_over_time(job:gpu:avg[1m]) < 0.45", for: 20s, keep_firing_for: 30s}
-)rules";
+)rules");
 
 class Recovery : public Scenario {
  protected:
@@ -38,23 +34,20 @@ class Recovery : public Scenario {
     options_.snapshot_interval = Duration::Seconds(10);
   }
   // Two nodes, one of which is low for 100 out of every 150 seconds.
-  std::vector<PlannedRecord> Input(int seconds) {
+  std::vector<ScriptRecord> Input(int seconds) {
+    std::string script = Cat("owner loads ", Publish(kRules), "\ncollector@a,collector@b beats\n");
+    for (int second = 1; second <= seconds; ++second) {
+      CatTo(script, "collector@a sends hw_gpu_utilization_ratio=", second % 150 < 100 ? 0.1 : 0.9,
+            " @", second,
+            "s\ncollector@b sends hw_gpu_utilization_ratio=", 0.7 + 0.001 * (second % 7), " @",
+            second, "s\n");
+    }
     Plan plan(Base());
-    std::vector<SimSource> nodes = {Node(plan, "a"), Node(plan, "b")};
-    Join(&plan, &nodes);
-    plan.Run(seconds, [&](int64_t now) {
-      const int64_t second = (now - plan.base()) / kSecond;
-      nodes[0].Set("hw_gpu_utilization_ratio", second % 150 < 100 ? 0.1 : 0.9);
-      nodes[1].Set("hw_gpu_utilization_ratio", 0.7 + 0.001 * static_cast<double>(second % 7));
-      for (SimSource& node : nodes) plan.Add(node, node.Row(now));
-    });
-    std::vector<PlannedRecord> records = {
-        {plan.base(), std::string(kControlKey), RulesRecord(Publish(kRules)), ""}};
-    records.insert(records.end(), plan.records.begin(), plan.records.end());
-    return records;
+    plan.Play(Cat(script, "owner ticks @1s..", seconds, "s\n"));
+    return plan.records;
   }
   // Writes the next `count` records and processes them with an owner that is then killed.
-  void Play(std::vector<PlannedRecord>* rest, size_t count) {
+  void Play(std::vector<ScriptRecord>* rest, size_t count) {
     count = std::min(count, rest->size());
     Write({rest->begin(), rest->begin() + static_cast<int64_t>(count)});
     rest->erase(rest->begin(), rest->begin() + static_cast<int64_t>(count));
@@ -106,7 +99,7 @@ class Recovery : public Scenario {
 };
 
 TEST_P(Recovery, LostState_EventsAreEqual) {
-  std::vector<PlannedRecord> rest = Input(420);
+  std::vector<ScriptRecord> rest = Input(420);
   Play(&rest, 460);
   ASSERT_GE(snapshots_, 3U);
   ASSERT_EQ(SlotsByAge().size(), 2U);
@@ -128,7 +121,7 @@ TEST_P(Recovery, LostState_EventsAreEqual) {
 TEST_P(Recovery, FlippedBitOrLostSlot_EventsAreEqual) {
   const uint32_t seed = 20261122;
   std::mt19937 random(seed);
-  std::vector<PlannedRecord> rest = Input(420);
+  std::vector<ScriptRecord> rest = Input(420);
   Play(&rest, 90);
   int damages = 0;
   while (!rest.empty()) {
@@ -162,7 +155,7 @@ TEST_P(Recovery, FlippedBitOrLostSlot_EventsAreEqual) {
 }
 
 TEST_P(Recovery, LogTruncatedBelowCommit_StopsPartitionUntilAccepted) {
-  std::vector<PlannedRecord> rest = Input(200);
+  std::vector<ScriptRecord> rest = Input(200);
   Play(&rest, 200);
   ASSERT_THAT(Issues(Events()), ::testing::Contains(HasSubstr("found LowGPU")));
   // The committed offset is beyond the end of the log, as if the topic had been truncated.

@@ -2,7 +2,7 @@
 // 16). Runs with every log.
 #include <gmock/gmock.h>
 
-#include "tests/scenarios/actors.h"
+#include "tests/scenarios/scenario.h"
 
 namespace pitwall::scenarios {
 namespace {
@@ -47,17 +47,6 @@ std::vector<std::string> Formatted(const std::vector<IssueEvent>& events, EventT
 }
 
 TEST_P(Scenario, S16_RulesWithOpenIssuesAreEdited) {
-  Plan plan(Base());
-  std::vector<SimSource> nodes = {Node(plan, "node-0")};
-  std::vector<SimSource> ranks = {Rank(plan, 0)};
-  Join(&plan, &nodes);
-  JoinRanks(&plan, &ranks);
-  int64_t step = 0;
-  const auto send = [&](int64_t now) {
-    nodes[0].Set("hw_gpu_utilization_ratio", 0.3);
-    plan.Add(nodes[0], nodes[0].Row(now));
-    StepAll(&plan, &ranks, step++);
-  };
   const std::string before =
       Publish({.files = {{"a.yaml", Cat("groups:\n", Group(kTimes, {kRemoved, kRenamed, kStays}),
                                         Group(kSteps, {kSlow, kSlower}))},
@@ -70,14 +59,16 @@ TEST_P(Scenario, S16_RulesWithOpenIssuesAreEdited) {
       Publish({.files = {{"a.yaml", Cat("groups:\n", Group(kTimes, {kStays, renamed, kMoved}))},
                          {"b.yaml", Cat("groups:\n", Group(kMore, {changed}))}}});
   const std::string last = Publish({.files = {{"a.yaml", "groups: []\n"}}});
-  plan.Control(RulesRecord(before));
-  plan.Run(20, send);
-  plan.Control(RulesRecord(after));
-  plan.Run(20, send);
-  plan.Control(RulesRecord(last));  // no rules are left
-  plan.Run(10, send);
-  plan.Control(RulesRecord(after));
-  plan.Run(10, send);
+  Plan plan(Base());
+  plan.Play(Cat(R"(
+collector@node-0 beats
+rank-0(modes=train) beats
+collector@node-0 sends hw_gpu_utilization_ratio=0.3 @1s..60s
+rank-0 steps 0..59 train_step_duration_seconds=1 @1s
+owner ticks @1s..60s
+owner loads )",
+                before, "\nowner loads ", after, " @20s\nowner loads ", last,
+                " @40s  # no rules are left\nowner loads ", after, " @50s\n"));
 
   Write(plan.records);
   // The test replaces the owner every few records, including before, at, and after each change.

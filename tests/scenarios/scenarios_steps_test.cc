@@ -2,38 +2,23 @@
 // with every log and is compared with its replay.
 #include <gmock/gmock.h>
 
-#include <limits>
-
 #include "services/base/time.h"
-#include "tests/scenarios/actors.h"
+#include "tests/scenarios/scenario.h"
 
 namespace pitwall::scenarios {
 namespace {
 
-using engine::Drop;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::Not;
 using testing::StartsWith;
 
-constexpr char kRules[] = R"(
-groups:
-- name: train
-  clock: step
-  mode: train
-  interval: 1
-  rules:
-  - alert: NotFinite
-    expr: train_step_duration_seconds != train_step_duration_seconds
-- name: eval
-  clock: step
-  mode: eval
-  interval: 1
-  rules:
-  - alert: SlowEval
-    expr: train_step_duration_seconds > 5
-)";
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+const std::string kRules = Cat("groups:\n", EachStep("train", R"(
+  - {alert: NotFinite, expr: "train_step_duration_seconds != train_step_duration_seconds"}
+)"),
+                               EachStep("eval", R"(
+  - {alert: SlowEval, expr: "train_step_duration_seconds > 5"}
+)"));
 
 std::vector<std::string> Found(const std::vector<IssueEvent>& events) {
   std::vector<std::string> found;
@@ -44,109 +29,88 @@ std::vector<std::string> Found(const std::vector<IssueEvent>& events) {
   return found;
 }
 
-// Adds a step with that duration, which the rank finishes now.
-void Step(Plan* plan, SimSource* rank, int64_t step, double duration = 1,
-          std::string_view mode = "train") {
-  rank->Set("train_step", static_cast<double>(step));
-  rank->Set("train_step_duration_seconds", duration);
-  plan->Add(*rank, rank->StepDone(plan->now(), mode, step));
-}
-
 TEST_P(Scenario, S19_OneRankHasFewerInputsAndStaysAlive) {
   Plan plan(Base());
-  std::vector<SimSource> ranks = {Rank(plan, 0), Rank(plan, 1)};
-  JoinRanks(&plan, &ranks);
-  int64_t step = 0;
-  plan.Run(300, [&](int64_t now) {
-    Step(&plan, &ranks[0], step, step >= 150 ? kNaN : 1);
-    if (step < 100) {
-      Step(&plan, &ranks[1], step);
-    } else {
-      plan.Add(ranks[1], ranks[1].Heartbeat(now));
-    }
-    ++step;
-  });
+  plan.Play(R"(
+rank-0..1(modes=train) beats
+rank-0 steps 0..149 train_step_duration_seconds=1 @1s
+rank-0 steps 150..299 train_step_duration_seconds=NaN @151s
+rank-1 steps 0..99 train_step_duration_seconds=1 @1s
+rank-1 beats @101s..300s
+owner ticks @1s..300s
+)");
   EXPECT_THAT(Found(Play(kRules, plan)), ElementsAre("NotFinite rank 0 step 150"));
-  EXPECT_EQ(Dropped(Counters(), Drop::kLateStep), 0u);
+  EXPECT_EQ(Dropped(Drop::kLateStep), 0u);
 }
 
 TEST_P(Scenario, S20_OneRankAbandonsAMode) {
+  std::string script = "rank-0..1(modes=train,eval) beats\n";
+  int train = 0;
+  for (int second = 1; second <= 300; ++second) {
+    if (second % 4 != 0)
+      CatTo(script, "rank-0..1 steps ", train++, " train_step_duration_seconds=1 @", second, "s\n");
+  }
   Plan plan(Base());
-  std::vector<SimSource> ranks = {Rank(plan, 0), Rank(plan, 1)};
-  for (SimSource& rank : ranks) plan.Add(rank, rank.Announce(plan.now(), {"train", "eval"}));
-  int64_t train = 0, eval = 0;
-  plan.Run(300, [&](int64_t now) {
-    if (now / kSecond % 4 == 0) {
-      Step(&plan, &ranks[0], eval, eval >= 40 ? 9 : 1, "eval");
-      if (eval < 5) Step(&plan, &ranks[1], eval, 1, "eval");
-      ++eval;
-    } else {
-      for (SimSource& rank : ranks) Step(&plan, &rank, train);
-      ++train;
-    }
-  });
+  plan.Play(Cat(script, R"(
+rank-0 steps 0..39 of eval train_step_duration_seconds=1 @4s every 4s
+rank-0 steps 40..74 of eval train_step_duration_seconds=9 @164s every 4s
+rank-1 steps 0..4 of eval train_step_duration_seconds=1 @4s every 4s
+owner ticks @1s..300s
+)"));
   EXPECT_THAT(Found(Play(kRules, plan)), ElementsAre("SlowEval rank 0 step 40"));
 }
 
 TEST_P(Scenario, S21_TwoRanksStepAtDifferentRates) {
   Plan plan(Base());
-  std::vector<SimSource> ranks = {Rank(plan, 0), Rank(plan, 1)};
-  JoinRanks(&plan, &ranks);
-  int64_t step = 0;
-  plan.Run(600, [&](int64_t now) {
-    Step(&plan, &ranks[0], step, step == 550 ? kNaN : 1);
-    if (step % 10 == 0) {
-      Step(&plan, &ranks[1], step / 10, step >= 300 ? kNaN : 1);
-    } else {
-      plan.Add(ranks[1], ranks[1].Heartbeat(now));
-    }
-    ++step;
-  });
+  plan.Play(R"(
+rank-0..1(modes=train) beats
+rank-0 steps 0..549 train_step_duration_seconds=1 @1s
+rank-0 steps 550 train_step_duration_seconds=NaN @551s
+rank-0 steps 551..599 train_step_duration_seconds=1 @552s
+rank-1 steps 0..29 train_step_duration_seconds=1 @1s every 10s
+rank-1 steps 30..59 train_step_duration_seconds=NaN @301s every 10s
+rank-1 beats @1s..600s
+owner ticks @1s..600s
+)");
   EXPECT_THAT(Found(Play(kRules, plan)),
               ElementsAre("NotFinite rank 1 step 30", "NotFinite rank 0 step 550"));
-  EXPECT_EQ(Dropped(Counters(), Drop::kLateStep), 0u);
+  EXPECT_EQ(Dropped(Drop::kLateStep), 0u);
 }
 
 TEST_P(Scenario, S22_OneRankReturnsAfter200Steps) {
   Plan plan(Base());
-  std::vector<SimSource> ranks = {Rank(plan, 0), Rank(plan, 1)};
-  JoinRanks(&plan, &ranks);
-  int64_t step = 0;
-  plan.Run(400, [&](int64_t now) {
-    Step(&plan, &ranks[0], step);
-    if (step < 50 || step >= 250) {
-      const int64_t own = step < 50 ? step : step - 200;
-      Step(&plan, &ranks[1], own, own == 60 ? kNaN : 1);
-    } else {
-      plan.Add(ranks[1], ranks[1].Heartbeat(now));
-    }
-    ++step;
-  });
+  plan.Play(R"(
+rank-0..1(modes=train) beats
+rank-0 steps 0..399 train_step_duration_seconds=1 @1s
+rank-1 steps 0..49 train_step_duration_seconds=1 @1s
+rank-1 beats @51s..250s
+rank-1 steps 50..59 train_step_duration_seconds=1 @251s
+rank-1 steps 60 train_step_duration_seconds=NaN @261s
+rank-1 steps 61..199 train_step_duration_seconds=1 @262s
+owner ticks @1s..400s
+)");
   EXPECT_THAT(Found(Play(kRules, plan)), ElementsAre("NotFinite rank 1 step 60"));
-  EXPECT_EQ(Dropped(Counters(), Drop::kLateStep), 0u);
+  EXPECT_EQ(Dropped(Drop::kLateStep), 0u);
 }
 
 TEST_P(Scenario, S23_RanksStepWhileTwoClocksAreAhead) {
   Plan plan(RecentBase());
-  std::vector<SimSource> ranks = {Rank(plan, 0), Rank(plan, 1), Rank(plan, 2), Rank(plan, 3)};
-  ranks[2].clock_error_ns = 45 * kSecond;
-  ranks[3].clock_error_ns = 3600 * kSecond;
-  JoinRanks(&plan, &ranks);
-  int64_t step = 0;
-  plan.Run(200, [&](int64_t) {
-    for (SimSource& rank : ranks)
-      Step(&plan, &rank, step, step == 190 && &rank == &ranks[0] ? kNaN : 1);
-    ++step;
-  });
   // The job ends before wall time reaches rank 2's clock.
-  plan.Add(ranks[0], ranks[0].Event(plan.now(), {.kind = JobEvent::Kind::kEnded,
-                                                 .time = EventTime::FromNs(plan.now()),
-                                                 .reason = "completed"}));
-  plan.Run(3, [&](int64_t now) {
-    for (SimSource& rank : ranks) plan.Add(rank, rank.Heartbeat(now));
-  });
+  plan.Play(R"(
+rank-0..1(modes=train) beats
+rank-2(modes=train clock_error=45s) beats
+rank-3(modes=train clock_error=1h) beats
+rank-0 steps 0..189 train_step_duration_seconds=1 @1s
+rank-0 steps 190 train_step_duration_seconds=NaN @191s
+rank-0 steps 191..199 train_step_duration_seconds=1 @192s
+rank-1..3 steps 0..199 train_step_duration_seconds=1 @1s
+owner ticks @1s..200s
+rank-0 ends completed @200s
+rank-0..3 beats @201s..203s
+owner ticks @201s..203s
+)");
   EXPECT_THAT(Found(Play(kRules, plan)), ElementsAre("NotFinite rank 0 step 190"));
-  EXPECT_GT(Dropped(Counters(), Drop::kClockAhead), 0u);
+  EXPECT_GT(Dropped(Drop::kClockAhead), 0u);
 }
 
 }  // namespace

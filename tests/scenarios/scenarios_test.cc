@@ -7,12 +7,11 @@
 #include <random>
 #include <set>
 
-#include "tests/scenarios/actors.h"
+#include "tests/scenarios/scenario.h"
 
 namespace pitwall::scenarios {
 namespace {
 
-using engine::Drop;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -24,47 +23,30 @@ INSTANTIATE_TEST_SUITE_P(Logs, Scenario, testing::Range<size_t>(0, LogKinds().si
 
 TEST_P(Scenario, S01_AllRanksHangInCollectiveForTwentyMinutes) {
   Plan plan(Base());
-  std::vector<SimSource> sources = {Node(plan, "node-0"), Node(plan, "node-1")};
-  std::vector<SimSource> ranks;
-  for (int r = 0; r < 8; ++r) ranks.push_back(Rank(plan, r));
-  Join(&plan, &sources);
-  JoinRanks(&plan, &ranks);
-  int64_t step = 0;
-  const auto nodes = [&](int64_t now) {
-    for (SimSource& node : sources) {
-      node.Set("hw_gpu_utilization_ratio", 1);
-      plan.Add(node, node.Row(now));
-    }
-  };
-  plan.Run(20, [&](int64_t now) {
-    nodes(now);
-    StepAll(&plan, &ranks, step++);
-  });
-  // Seven ranks finish one more step. The eighth hangs in that step, and then all ranks hang.
-  plan.Wait(kSecond);
-  std::vector<SimSource> moving(ranks.begin(), ranks.end() - 1);
-  StepAll(&plan, &moving, step);
-  std::copy(moving.begin(), moving.end(), ranks.begin());
-  int second = 0;
-  plan.Run(20 * 60, [&](int64_t now) {
-    nodes(now);
-    // The client's own thread sends heartbeats and repeats its state every 15 s.
-    for (SimSource& rank : ranks)
-      plan.Add(rank, ++second % 120 < 8 ? rank.Row(now) : rank.Heartbeat(now));
-  });
+  plan.Play(R"(
+collector@node-0..1 beats
+rank-0..3(node=node-0 modes=train) beats
+rank-4..7(node=node-1 modes=train) beats
+collector@node-0..1 sends hw_gpu_utilization_ratio=1 @1s..20s
+rank-0..7 steps 0..19 train_step_duration_seconds=1 @1s
+owner ticks @1s..20s
+# Seven ranks finish one more step. The eighth hangs in that step, and then all ranks hang.
+rank-0..6 steps 20 train_step_duration_seconds=1 @21s
+# The client's own thread sends heartbeats and repeats its state every 15 s.
+collector@node-0..1 sends hw_gpu_utilization_ratio=1 @22s..1221s
+rank-0..6 sends train_step=20 train_step_duration_seconds=1 @22s..1221s every 15s
+rank-7 sends train_step=19 train_step_duration_seconds=1 @22s..1221s every 15s
+rank-0..7 beats @22s..1221s
+owner ticks @22s..1221s
+)");
   const auto events = Play(R"(
 groups:
 - name: g
   interval: 1s
   rules:
-  - alert: JobStalled
-    expr: sum(changes(train_step[1m])) == 0
-    for: 5m
-    needs: [train_step]
-  - alert: RankMissing
-    expr: count(train_step) < 8
-  - alert: NodeMissing
-    expr: count(hw_gpu_utilization_ratio) < 2
+  - {alert: JobStalled, expr: "sum(changes(train_step[1m])) == 0", for: 5m, needs: [train_step]}
+  - {alert: RankMissing, expr: "count(train_step) < 8"}
+  - {alert: NodeMissing, expr: "count(hw_gpu_utilization_ratio) < 2"}
 - name: steps
   clock: step
   interval: 1
@@ -72,13 +54,10 @@ groups:
   - alert: SlowStep
     expr: train_step_duration_seconds > 100
     needs: [train_step_duration_seconds]
-  - alert: StepOfSome
-    expr: max(train_step) >= 20
+  - {alert: StepOfSome, expr: "max(train_step) >= 20"}
 )",
                            plan);
-  std::vector<std::string> issues = Issues(events);
-  std::erase_if(issues, [](const std::string& line) { return StartsWith(line, "updated"); });
-  EXPECT_THAT(issues, ElementsAre("found JobStalled"));
+  EXPECT_THAT(BeginsAndEnds(events), ElementsAre("found JobStalled"));
   for (const IssueEvent& e : events) {
     if (e.type != EventType::kIssueFound) continue;
     const int64_t hang = (e.time.ns() - (Base() + 20 * kSecond)) / kSecond;
@@ -88,41 +67,30 @@ groups:
   EXPECT_EQ(LastStatus(events, "SlowStep"),
             "NoIssuesFound");  // ranks that send heartbeats are not "no data"
   for (const IssueEvent& e : events) EXPECT_LT(e.step, 20);  // the step clock does not advance
-  EXPECT_EQ(Dropped(Counters(), Drop::kLate), 0u);
+  EXPECT_EQ(Dropped(Drop::kLate), 0u);
 }
 
 TEST_P(Scenario, S02_NodeWithFourRanksDies) {
   Plan plan(Base());
-  std::vector<SimSource> nodes = {Node(plan, "node-0"), Node(plan, "node-1")};
-  std::vector<SimSource> ranks;
-  for (int r = 0; r < 8; ++r) ranks.push_back(Rank(plan, r));
-  Join(&plan, &nodes);
-  JoinRanks(&plan, &ranks);
-  int64_t step = 0;
-  plan.Run(90, [&](int64_t now) {
-    const bool dead = plan.now() > Base() + 40 * kSecond;
-    for (size_t n = 0; n < 2; ++n) {
-      nodes[n].Set("hw_gpu_utilization_ratio", n == 1 ? 0.05 : 0.9);
-      if (n == 0 || !dead) plan.Add(nodes[n], nodes[n].Row(now));
-    }
-    for (int r = 4; r < 8; ++r) ranks[static_cast<size_t>(r)].alive = !dead;
-    StepAll(&plan, &ranks, step++);
-  });
-  const auto events = Play(R"(
-groups:
-- name: g
-  interval: 1s
-  rules:
-  - alert: RanksMissing
-    expr: count(train_step) < 8
-    for: 2s
-  - alert: RankGone
-    expr: (train_step offset 12s) unless train_step
+  plan.Play(R"(
+collector@node-0(labels={gpu=0,node=node-0}) beats
+collector@node-1(labels={gpu=0,node=node-1}) beats
+rank-0..3(node=node-0 modes=train) beats
+rank-4..7(node=node-1 modes=train) beats
+collector@node-0 sends hw_gpu_utilization_ratio=0.9 @1s..90s
+collector@node-1 sends hw_gpu_utilization_ratio=0.05 @1s..40s
+rank-0..3 steps 0..89 train_step_duration_seconds=1 @1s
+rank-4..7 steps 0..39 train_step_duration_seconds=1 @1s
+owner ticks @1s..90s
+)");
+  const auto events = Play(EverySecond(R"(
+  - {alert: RanksMissing, expr: "count(train_step) < 8", for: 2s}
+  - {alert: RankGone, expr: "(train_step offset 12s) unless train_step"}
   - alert: LowGPU
     expr: hw_gpu_utilization_ratio < 0.2
     for: 10s
     needs: [hw_gpu_utilization_ratio]
-)",
+)"),
                            plan);
   EXPECT_THAT(Issues(events),
               testing::IsSupersetOf({"found RanksMissing", "found RankGone{rank=\"4\"}",
@@ -153,23 +121,12 @@ TEST_P(Scenario, S03_AllSourcesOfJobVanish) {
   for (const bool busy : {true, false}) {
     SCOPED_TRACE(busy ? "beside a busy job" : "in a silent partition");
     Plan plan(Base());
-    SimSource gone = Node(plan, "node-0");
-    SimSource other = Node(plan, "node-1", "job-2");
-    plan.Run(120, [&](int64_t now) {
-      gone.Set("hw_gpu_utilization_ratio", 1);
-      other.Set("hw_gpu_utilization_ratio", 1);
-      if (now <= Base() + 30 * kSecond) plan.Add(gone, gone.Row(now));
-      if (busy) plan.Add(other, other.Row(now));
-    });
-    const auto events = Play(R"(
-groups:
-- name: g
-  interval: 1s
-  rules:
-  - alert: Vanished
-    expr: absent(hw_gpu_utilization_ratio)
-    for: 20s
-)",
+    plan.Play(Cat("collector@node-0 sends hw_gpu_utilization_ratio=1 @1s..30s\n",
+                  busy ? "job-2/collector@node-1 sends hw_gpu_utilization_ratio=1 @1s..120s\n" : "",
+                  "owner ticks @1s..120s\n"));
+    const auto events = Play(EverySecond(R"rules(
+  - {alert: Vanished, expr: "absent(hw_gpu_utilization_ratio)", for: 20s}
+)rules"),
                              plan);
     EXPECT_THAT(Issues(events), ElementsAre("found Vanished"));
     for (const IssueEvent& e : events) {
@@ -182,44 +139,24 @@ groups:
   }
 }
 
-// Nodes 0, 1, and 2 return in the order `next`.
+// No record reaches the log for 30 s after the first minute, not even clock ticks. Spooled data
+// keeps its times. Nodes 0, 1, and 2 then return in the order `next`, every five seconds, and
+// continue as before. Ticks pause for the grace period.
 Plan BrokerAway(int64_t base, const std::array<size_t, 3>& next) {
+  std::string script = R"(
+collector@node-0..2 beats
+collector@node-0..2 sends hw_gpu_utilization_ratio=0.9 @1s..60s
+owner ticks @1s..60s
+)";
+  for (size_t i = 0; i < next.size(); ++i) {
+    const std::string node =
+        Cat("collector@node-", next[i], " sends hw_gpu_utilization_ratio=0.9 @");
+    const size_t back = 95 + 5 * i;
+    CatTo(script, node, "61s..", back, "s arrives ", back, "s\n");
+    CatTo(script, node, back + 1, "s..165s\n");
+  }
   Plan plan(base);
-  std::vector<SimSource> nodes;
-  for (int n = 0; n < 3; ++n) nodes.push_back(Node(plan, Cat("node-", n)));
-  Join(&plan, &nodes);
-  const auto send = [&](int64_t now) {
-    for (SimSource& node : nodes) {
-      node.Set("hw_gpu_utilization_ratio", 0.9);
-      plan.Add(node, node.Row(now));
-    }
-  };
-  plan.Run(60, send);
-  // No record reaches the log for 30 s, not even clock ticks. Spooled data keeps its times.
-  std::vector<std::vector<std::string>> spooled(nodes.size());
-  for (int s = 0; s < 30; ++s) {
-    plan.Wait(kSecond);
-    for (size_t n = 0; n < nodes.size(); ++n) spooled[n].push_back(nodes[n].Row(plan.now()));
-  }
-  // The nodes return one after another, and nodes that have returned continue as before. Ticks
-  // pause for the grace period.
-  std::vector<size_t> back;
-  for (int s = 1; s <= 15; ++s) {
-    plan.Wait(kSecond);
-    for (size_t n = 0; n < nodes.size(); ++n) {
-      const std::string value = nodes[n].Row(plan.now());
-      if (std::find(back.begin(), back.end(), n) != back.end()) {
-        plan.Add(nodes[n], value);
-      } else {
-        spooled[n].push_back(value);
-      }
-    }
-    if (s % 5 != 0) continue;
-    back.push_back(next[s / 5 - 1]);
-    for (const std::string& value : spooled[back.back()]) plan.Add(nodes[back.back()], value);
-  }
-  plan.Control(TickRecord(Duration::Zero()));
-  plan.Run(60, send);
+  plan.Play(Cat(script, "owner starts @105s\nowner ticks @106s..165s\n"));
   return plan;
 }
 
@@ -227,21 +164,13 @@ TEST_P(Scenario, S04_BrokerUnavailableForThirtySecondsWhileCollectorsSpool) {
   std::array<size_t, 3> order = {0, 1, 2};
   do {
     SCOPED_TRACE(Cat("order ", order[0], order[1], order[2]));
-    const auto events = Play(R"(
-groups:
-- name: g
-  interval: 1s
-  rules:
-  - alert: NodeMissing
-    expr: count(hw_gpu_utilization_ratio) < 3
-    for: 3s
-  - alert: Gap
-    expr: min(count_over_time(hw_gpu_utilization_ratio[5s])) < 4
-    for: 5s
-)",
+    const auto events = Play(EverySecond(R"(
+  - {alert: NodeMissing, expr: "count(hw_gpu_utilization_ratio) < 3", for: 3s}
+  - {alert: Gap, expr: "min(count_over_time(hw_gpu_utilization_ratio[5s])) < 4", for: 5s}
+)"),
                              BrokerAway(Base(), order));
     EXPECT_THAT(Issues(events), IsEmpty());
-    EXPECT_EQ(Dropped(Counters(), Drop::kLate), 0u);
+    EXPECT_EQ(Dropped(Drop::kLate), 0u);
     EXPECT_EQ(Counters().gaps, 0u);
     TearDown();
     SetUp();
@@ -283,31 +212,20 @@ uint64_t RunWithKills(const std::function<std::unique_ptr<processor::PartitionPr
 }
 
 TEST_P(Scenario, S05_OwnerIsKilledWhileSilentJobIsPending) {
-  Plan plan(Base());
-  SimSource node = Node(plan, "node-0");
-  plan.Run(30, [&](int64_t now) {
-    node.Set("hw_gpu_utilization_ratio", 1);
-    plan.Add(node, node.Row(now));
-  });
-  plan.Run(40, [](int64_t) {});
-  plan.Wait(20 * kSecond);                     // without a live owner there are no ticks
-  plan.Control(TickRecord(Duration::Zero()));  // the first tick of the next owner
-  plan.Run(60, [](int64_t) {});
   options_.poll_records = 1;
   options_.snapshot_interval = Duration::Seconds(10);
-  std::vector<PlannedRecord> records = {{plan.base(), "__control", RulesRecord(Publish(R"(
-groups:
-- name: g
-  interval: 1s
-  rules:
-  - alert: Vanished
-    expr: absent(hw_gpu_utilization_ratio)
-    for: 60s
-)")),
-                                         ""}};
-  records.insert(records.end(), plan.records.begin(), plan.records.end());
-  Write(records);
-  EXPECT_GT(RunWithKills([this] { return Start(); }, &clock_, 5, 30, records.size()), 0u);
+  Plan plan(Base());
+  plan.Play(Cat("owner loads ", Publish(EverySecond(R"rules(
+  - {alert: Vanished, expr: "absent(hw_gpu_utilization_ratio)", for: 60s}
+)rules")),
+                R"(
+collector@node-0 sends hw_gpu_utilization_ratio=1 @1s..30s
+owner ticks @1s..70s
+owner starts @90s  # without a live owner there are no ticks
+owner ticks @91s..150s
+)"));
+  Write(plan.records);
+  EXPECT_GT(RunWithKills([this] { return Start(); }, &clock_, 5, 30, plan.records.size()), 0u);
   const auto events = Events();
   EXPECT_EQ(Encoded(events), Encoded(Reference()));
   EXPECT_THAT(Issues(events), ElementsAre("found Vanished"));
@@ -321,42 +239,36 @@ groups:
 }
 
 TEST_P(Scenario, S06_OwnerKilledBetweenSnapshotAndRuleSetCommit) {
-  Plan plan(Base());
-  SimSource node = Node(plan, "node-0");
-  SimSource second = Node(plan, "node-1");
-  const std::string rules = R"(
+  const std::string rules = R"rules(
 groups:
 - name: record
   interval: 5s
   rules:
-  - record: gpu:avg
-    expr: avg_over_time(hw_gpu_utilization_ratio[1m])
+  - {record: "gpu:avg", expr: "avg_over_time(hw_gpu_utilization_ratio[1m])"}
 - name: alert
   interval: 5s
   rules:
-  - alert: Slow
-    expr: min_over_time(gpu:avg[5m]) < 0.5
-    for: 10m
+  - {alert: Slow, expr: "min_over_time(gpu:avg[5m]) < 0.5", for: 10m}
   - alert: Flip
     expr: max_over_time(hw_gpu_utilization_ratio[90s]) > $limit
     params: {limit: 0.95}
     for: 30s
     explains: [{alert: Slow, scope: job, lag: 15m}]
-)";
+)rules";
   const std::string first = Publish(rules);
   std::string changed = rules;
   changed.replace(changed.find("[90s]"), 5, "[60s]");
   const std::string changed_hash = Publish(changed);
-  plan.Control(RulesRecord(first));
+  std::string script = Cat("owner loads ", first, "\n");
   std::mt19937 random(6);
-  int second_number = 0;
-  plan.Run(15 * 60, [&](int64_t now) {
-    node.Set("hw_gpu_utilization_ratio", 0.2 + static_cast<double>(random() % 80) / 100);
-    second.Set("hw_gpu_utilization_ratio", 0.1);
-    plan.Add(node, node.Row(now));
-    plan.Add(second, second.Row(now));
-    if (++second_number == 7 * 60 + 30) plan.Control(RulesRecord(changed_hash));
-  });
+  for (int second = 1; second <= 15 * 60; ++second) {
+    CatTo(script, "collector@node-0 sends hw_gpu_utilization_ratio=",
+          0.2 + static_cast<double>(random() % 80) / 100, " @", second, "s\n");
+  }
+  CatTo(script, "collector@node-1 sends hw_gpu_utilization_ratio=0.1 @1s..900s\nowner loads ",
+        changed_hash, " @450s\nowner ticks @1s..900s\n");
+  Plan plan(Base());
+  plan.Play(script);
   Write(plan.records);
   options_.poll_records = 7;
   EXPECT_GT(RunWithKills([this] { return Start(); }, &clock_, 6, 20, plan.records.size() / 7), 0u);
@@ -379,19 +291,12 @@ TEST_P(Scenario, S07_OneOfTwoHundredRulesIsEdited) {
     }
     return yaml;
   };
-  Plan plan(Base());
-  SimSource node = Node(plan, "node-0");
   const std::string before = Publish(rules("avg_over_time(hw_gpu_utilization_ratio[10s]) < 0.01"));
   const std::string after = Publish(rules("avg_over_time(hw_gpu_utilization_ratio[30m]) < 0.01"));
-  plan.Control(RulesRecord(before));
-  const auto send = [&](int64_t now) {
-    node.Set("hw_gpu_utilization_ratio", 0.5);
-    plan.Add(node, node.Row(now));
-  };
-  plan.Run(40, send);
-  plan.Control(RulesRecord(after));
-  const int64_t edit = plan.now();
-  plan.Run(60, send);
+  const int64_t edit = Base() + 40 * kSecond;
+  Plan plan(Base());
+  plan.Play(Cat("owner loads ", before, "\ncollector@node-0 sends hw_gpu_utilization_ratio=0.5 ",
+                "@1s..100s\nowner ticks @1s..100s\nowner loads ", after, " @40s\n"));
   Write(plan.records);
   const auto processor = Start();
   Drain(processor.get());
