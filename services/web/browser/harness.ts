@@ -1,13 +1,27 @@
 // Browser test harness. It opens pages from the fixture server, collects their errors, and checks every view.
 import { AxeBuilder } from "@axe-core/playwright";
-import { expect, type Page } from "@playwright/test";
-import type { Fixture } from "./fixture.ts";
+import { expect, type Page, test } from "@playwright/test";
+import { type Fixture, startFixture } from "./fixture.ts";
 
 let opened: string[] = [];
 
+// Server of the current test. Only for files that call serveEachTest().
+export let fixture: Fixture;
+
+// Starts a server before each test of this file. After the test, expects no errors on the page and stops the server.
+export function serveEachTest(): void {
+  test.beforeEach(async () => {
+    fixture = await startFixture();
+  });
+  test.afterEach(async () => {
+    checkFaults();
+    await fixture.close();
+  });
+}
+
 // Opens a page and collects console errors, CSP violations, and requests to other origins. Errors from the shutdown of
 // a test's server do not count toward the next test.
-export async function open(page: Page, path: string, server: Fixture): Promise<void> {
+export async function open(page: Page, path: string, server: Fixture = fixture): Promise<void> {
   const faults: string[] = [];
   opened = faults;
   page.on("console", (message) => {

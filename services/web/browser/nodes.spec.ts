@@ -2,22 +2,14 @@
 import { expect, type Page, test } from "@playwright/test";
 import { answers } from "./answers.ts";
 import { at, hostile } from "./job_answers.ts";
-import { type Fixture, startFixture } from "./fixture.ts";
-import { checkAccess, checkFaults, checkFit, open } from "./harness.ts";
+import { checkAccess, checkFit, fixture, open, serveEachTest } from "./harness.ts";
 import type { ChartByTime, JobDetail } from "../src/api/types.ts";
 import { gpuUse, idle, slowRank, slowSince, spansOf, stepHeatMap } from "./node_answers.ts";
 
-let fixture: Fixture;
 const path = "/jobs/slurm-91734?tab=nodes";
 const detail = answers("/job", new URLSearchParams({ job: "slurm-91734" }), false) as JobDetail;
 
-test.beforeEach(async () => {
-  fixture = await startFixture();
-});
-test.afterEach(async () => {
-  checkFaults();
-  await fixture.close();
-});
+serveEachTest();
 
 const canvas = (page: Page, title: string) => page.locator(`[data-plot="${title}"] canvas[data-ready]`);
 async function settled(page: Page): Promise<void> {
@@ -52,7 +44,7 @@ async function drag(page: Page, title: string, from: number, to: number): Promis
 for (const theme of ["light", "dark"] as const) {
   test(`the Nodes tab is accessible, safe, and without overflow, ${theme}`, async ({ page }) => {
     await page.emulateMedia({ colorScheme: theme });
-    await open(page, `${path}&cell=5:2400-2401`, fixture);
+    await open(page, `${path}&cell=5:2400-2401`);
     for (const width of [1920, 1280]) {
       await page.setViewportSize({ width, height: 900 });
       await settled(page);
@@ -64,7 +56,7 @@ for (const theme of ["light", "dark"] as const) {
 }
 
 test("a zoom applies to all charts and survives a reload", async ({ page }) => {
-  await open(page, path, fixture);
+  await open(page, path);
   await settled(page);
   const whole = await axes(page);
   const [from, to] = await drag(page, "GPU", 0.25, 0.5);
@@ -105,7 +97,7 @@ test("a zoom applies to all charts and survives a reload", async ({ page }) => {
 });
 
 test("all charts share the crosshair and show its values", async ({ page }) => {
-  await open(page, path, fixture);
+  await open(page, path);
   await settled(page);
   await expect(page.locator(".hair")).toHaveCount(0);
   const box = (await canvas(page, "CPU").boundingBox()) as { x: number; y: number; width: number };
@@ -128,7 +120,7 @@ test("all charts share the crosshair and show its values", async ({ page }) => {
 });
 
 test("a counter beyond Float32 precision has an exact rate", async ({ page }) => {
-  await open(page, path, fixture);
+  await open(page, path);
   await settled(page);
   const network = page.locator('[data-plot="Network"]');
   await network.getByText("Show as table").click();
@@ -157,7 +149,7 @@ test("a counter with one sample shows why it has no rate", async ({ page }) => {
         : all;
     },
   });
-  await open(page, path, fixture);
+  await open(page, path);
   await settled(page);
   await expect(page.locator("[data-without=Disk]")).toContainText("a rate needs two samples");
   await expect(page.locator('[data-plot="Disk"]')).toHaveCount(0);
@@ -169,7 +161,7 @@ test("charts of an ended job end with its ranks", async ({ page }) => {
     status: 200,
     body: { ...detail, state: "ended", end_detail: "died", ended_ns: at(5400), done_ns: at(5280), summary },
   });
-  await open(page, path, fixture);
+  await open(page, path);
   await settled(page);
   for (const one of await axes(page))
     expect(Number(one.split(" ")[1])).toBeCloseTo(Number(BigInt(at(5280)) / 1000n) / 1000, -1);
@@ -177,7 +169,7 @@ test("charts of an ended job end with its ranks", async ({ page }) => {
 
 test("a selected interval lists exactly the overlapping spans", async ({ page }) => {
   // In a range of one minute, a pixel is 0.1 s. Each of 8 ranks takes one step per second.
-  await open(page, `${path}&from=${at(4000)}&to=${at(4060)}`, fixture);
+  await open(page, `${path}&from=${at(4000)}&to=${at(4060)}`);
   await settled(page);
   await page.keyboard.down("Shift");
   await drag(page, "CPU", 0.4, 0.44);
@@ -254,7 +246,7 @@ const pixels = (page: Page, places: [number, number][]) =>
     }, places);
 
 test("heat map cells match their values, and a click charts a row", async ({ page }) => {
-  await open(page, path, fixture);
+  await open(page, path);
   await settled(page);
   const map = page.locator(".grid-map canvas[data-ready]").first();
   expect(await map.evaluate((one) => (one as HTMLElement).dataset.rows)).toBe("24");
@@ -284,7 +276,7 @@ test("heat map cells match their values, and a click charts a row", async ({ pag
 });
 
 test("the slow rank comes first, and a click lists its spans", async ({ page }) => {
-  await open(page, `${path}&from=${at(1950 + slowSince - 20)}&to=${at(1950 + slowSince + 20)}`, fixture);
+  await open(page, `${path}&from=${at(1950 + slowSince - 20)}&to=${at(1950 + slowSince + 20)}`);
   await settled(page);
   const table = page.getByRole("table", { name: "Slowest ranks" });
   await expect(table.getByRole("rowheader").first()).toHaveText(`Rank ${slowRank}`);
@@ -311,7 +303,7 @@ test("the slow rank comes first, and a click lists its spans", async ({ page }) 
 });
 
 test("live charts move; a fixed range does not", async ({ page }) => {
-  await open(page, path, fixture);
+  await open(page, path);
   await settled(page);
   const end = Number(((await axes(page))[0] as string).split(" ")[1]);
   fixture.override("/job", { status: 200, body: { ...detail, last_ns: at(5460) } });
@@ -351,7 +343,7 @@ test("live charts move; a fixed range does not", async ({ page }) => {
 
 test("the tab handles 1,000 ranks, hostile names, and errors", async ({ page }) => {
   fixture.override("/heatmap/steps", { status: 200, body: (query: URLSearchParams) => stepHeatMap(query, 1000) });
-  await open(page, path, fixture);
+  await open(page, path);
   await settled(page);
   const map = page.locator(".grid-map canvas").nth(1);
   expect(await map.evaluate((one) => (one as HTMLElement).dataset.rows)).toBe("1000");

@@ -1,23 +1,13 @@
 // Tests for the Overview tab, in a real browser against the fixture server.
-import { expect, type Page, test } from "@playwright/test";
+import { expect, test } from "@playwright/test";
 import { answers, resources, whatIf } from "./answers.ts";
 import { action, clocks, straggler } from "./issue_answers.ts";
 import { at, hostile } from "./job_answers.ts";
-import { type Fixture, startFixture } from "./fixture.ts";
-import { checkAccess, checkFaults, checkFit, open as openOn } from "./harness.ts";
+import { checkAccess, checkFit, fixture, open, serveEachTest } from "./harness.ts";
 import { msOf } from "../src/parts/format.ts";
 import type { Incident, Issue, JobDetail, Rule } from "../src/api/types.ts";
 
-let fixture: Fixture;
-const open = (page: Page, path: string) => openOn(page, path, fixture);
-
-test.beforeEach(async () => {
-  fixture = await startFixture();
-});
-test.afterEach(async () => {
-  checkFaults();
-  await fixture.close();
-});
+serveEachTest();
 
 test("the incident shows the fields of its event", async ({ page }) => {
   await open(page, "/jobs/slurm-91734");

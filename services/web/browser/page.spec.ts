@@ -1,20 +1,11 @@
 // Tests for the job list and the page frame, in a real browser against the fixture server.
-import { expect, type Page, test } from "@playwright/test";
+import { expect, test } from "@playwright/test";
 import { clocks, straggler } from "./issue_answers.ts";
 import { at, hostile } from "./job_answers.ts";
-import { type Fixture, startFixture } from "./fixture.ts";
-import { checkAccess, checkFaults, checkFit, open as openOn } from "./harness.ts";
+import { startFixture } from "./fixture.ts";
+import { checkAccess, checkFit, fixture, open, serveEachTest } from "./harness.ts";
 
-let fixture: Fixture;
-const open = (page: Page, path: string, server = fixture) => openOn(page, path, server);
-
-test.beforeEach(async () => {
-  fixture = await startFixture();
-});
-test.afterEach(async () => {
-  checkFaults();
-  await fixture.close();
-});
+serveEachTest();
 
 for (const theme of ["light", "dark"] as const) {
   for (const [name, path] of [

@@ -1,21 +1,11 @@
 // Tests for the Rules, What differs, and Actions tabs, for time travel, and for the report link.
-import { expect, type Page, test } from "@playwright/test";
+import { expect, test } from "@playwright/test";
 import { whatIf } from "./answers.ts";
 import { straggler } from "./issue_answers.ts";
 import { at, base } from "./job_answers.ts";
-import { type Fixture, startFixture } from "./fixture.ts";
-import { checkAccess, checkFaults, open as openOn } from "./harness.ts";
+import { checkAccess, fixture, open, serveEachTest } from "./harness.ts";
 
-let fixture: Fixture;
-const open = (page: Page, path: string) => openOn(page, path, fixture);
-
-test.beforeEach(async () => {
-  fixture = await startFixture();
-});
-test.afterEach(async () => {
-  checkFaults();
-  await fixture.close();
-});
+serveEachTest();
 
 const job = `/jobs/${base.id}`;
 

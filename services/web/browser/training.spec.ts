@@ -1,11 +1,9 @@
 // Tests for the Training tab, in a real browser against the fixture server.
 import { expect, type Page, test } from "@playwright/test";
 import { at, jobs } from "./job_answers.ts";
-import { type Fixture, startFixture } from "./fixture.ts";
-import { checkAccess, checkFaults, checkFit, open } from "./harness.ts";
+import { checkAccess, checkFit, fixture, open, serveEachTest } from "./harness.ts";
 import { confusion, earlier, features, gradient, loss, scores, seriesList } from "./training_answers.ts";
 
-let fixture: Fixture;
 const path = "/jobs/slurm-91734?tab=training";
 const before = {
   ...jobs[0],
@@ -18,13 +16,9 @@ const before = {
   link: `/jobs/${earlier}`,
 };
 
-test.beforeEach(async () => {
-  fixture = await startFixture();
+serveEachTest();
+test.beforeEach(() => {
   fixture.override("/jobs", { status: 200, body: { jobs: [before, ...jobs], next: null, total: jobs.length + 1 } });
-});
-test.afterEach(async () => {
-  checkFaults();
-  await fixture.close();
 });
 
 const plot = (page: Page, title: string) => page.locator(`[data-plot="${title}"]`);
@@ -38,7 +32,7 @@ const value = async (page: Page, title: string, line: number) =>
 for (const theme of ["light", "dark"] as const) {
   test(`the Training tab is accessible, safe, and without overflow, ${theme}`, async ({ page }) => {
     await page.emulateMedia({ colorScheme: theme });
-    await open(page, path, fixture);
+    await open(page, path);
     for (const width of [1920, 1280]) {
       await page.setViewportSize({ width, height: 900 });
       await settled(page);
@@ -50,7 +44,7 @@ for (const theme of ["light", "dark"] as const) {
 }
 
 test("charts show train and eval and the last run", async ({ page }) => {
-  await open(page, path, fixture);
+  await open(page, path);
   await settled(page);
   await expect(page.getByRole("link", { name: earlier })).toBeVisible();
   const legend = plot(page, "Loss").locator(".legend li");
@@ -68,7 +62,7 @@ test("charts show train and eval and the last run", async ({ page }) => {
 });
 
 test("a zoom by step also zooms the time on all tabs", async ({ page }) => {
-  await open(page, path, fixture);
+  await open(page, path);
   await settled(page);
   const canvas = plot(page, "Loss").locator("canvas");
   const box = (await canvas.boundingBox()) as { x: number; y: number; width: number };
@@ -102,7 +96,7 @@ test("a zoom by step also zooms the time on all tabs", async ({ page }) => {
 });
 
 test("charts by time share a range and update live", async ({ page }) => {
-  await open(page, `${path}&x=time`, fixture);
+  await open(page, `${path}&x=time`);
   await settled(page);
   const axes = () =>
     page
@@ -119,7 +113,7 @@ test("charts by time share a range and update live", async ({ page }) => {
 });
 
 test("the layer map and the table show the API's statistics", async ({ page }) => {
-  await open(page, path, fixture);
+  await open(page, path);
   await settled(page);
   const map = page.locator(".grid-map canvas[data-ready]");
   expect(
@@ -148,7 +142,7 @@ test("the layer map and the table show the API's statistics", async ({ page }) =
 });
 
 test("the ROC curve and the residuals match the scores", async ({ page }) => {
-  await open(page, path, fixture);
+  await open(page, path);
   // AUC over all pairs with one class 1 sample and one class 0 sample. A pair counts 1 if class 1 has the higher score,
   // and 0.5 if both are in the same bin.
   const [negative, positive] = scores as [number[], number[]];
@@ -163,7 +157,7 @@ test("the ROC curve and the residuals match the scores", async ({ page }) => {
 });
 
 test("class charts show the API's numbers and escape hostile names", async ({ page }) => {
-  await open(page, path, fixture);
+  await open(page, path);
   await settled(page);
   await expect(page.locator("[data-feature]")).toHaveCount(3);
   await expect(page.locator("[data-feature]").first()).toContainText("age");
@@ -187,7 +181,7 @@ test("a scalar with a name of 300 characters fits its panel", async ({ page }) =
     status: 200,
     body: { ...list, series: [...list.series, { ...first, labels: { ...first?.labels, __name__: name } }] },
   });
-  await open(page, path, fixture);
+  await open(page, path);
   await settled(page);
   await expect(plot(page, `X${"x".repeat(293)}`)).toBeVisible();
   await checkFit(page);
@@ -197,7 +191,7 @@ test("a job without data shows the call that supplies each part", async ({ page 
   fixture.override("/series", { status: 200, body: { series: [], next: null, total: 0 } });
   fixture.override("/tensors", { status: 200, body: { tensors: [], next: null } });
   fixture.override("/jobs", { status: 200, body: { jobs, next: null, total: jobs.length } });
-  await open(page, path, fixture);
+  await open(page, path);
   for (const call of [
     "pitwall.log(loss=…",
     "pitwall.watch(model",
