@@ -154,17 +154,20 @@ function chart(query: URLSearchParams): ChartByTime {
     ? { __name__: "hw_gpu_utilization_ratio", hw_id: "0", node: "gpu-a-01" }
     : { __name__: "hw_temperature_celsius", hw_id: "1", node: "gpu-a-02" };
   const name = /^[a-z_]+/.exec(query.get("match") ?? "")?.[0] ?? "";
+  const head = {
+    axis: "time",
+    width: 900,
+    ...whole,
+    tier: "raw",
+    reduction: "min_max_last",
+    bucket_ns: "10000000000",
+  } as const;
   const counters = ["system_network_io_bytes_total", "system_disk_io_bytes_total"];
   if (counters.includes(name)) {
     // Counter that increases by 1 GB/s in each direction and exceeds Float32 precision.
     const grown = times.map((time) => 4e14 + Number(BigInt(time) - t0));
     return {
-      axis: "time",
-      width: 900,
-      ...whole,
-      tier: "raw",
-      reduction: "min_max_last",
-      bucket_ns: "10000000000",
+      ...head,
       series: (name.includes("disk") ? ["read", "write"] : ["receive", "transmit"]).map((direction) => ({
         labels: { __name__: name, device: name.includes("disk") ? "nvme0n1" : "eth0", direction, node: "gpu-a-01" },
         kind: "counter" as const,
@@ -188,15 +191,7 @@ function chart(query: URLSearchParams): ChartByTime {
           },
         ]
       : [];
-  return {
-    axis: "time",
-    width: 900,
-    ...whole,
-    tier: "raw",
-    reduction: "min_max_last",
-    bucket_ns: "10000000000",
-    series,
-  };
+  return { ...head, series };
 }
 
 export function answers(path: string, query: URLSearchParams, bad: boolean): unknown {

@@ -35,6 +35,28 @@ async function drawn(page: Page, path: string, ready: string): Promise<number> {
   return page.evaluate(() => new Promise<number>((resolve) => requestAnimationFrame(() => resolve(performance.now()))));
 }
 
+// Sets the response for the map of step durations to 64 ranks, over the steps before `toStep`.
+function overrideStepMap(columns: number, toStep: number): void {
+  const rows = Array.from({ length: 64 }, (_, rank) => ({
+    rank,
+    node: `n${rank >> 3}`,
+    cells: Array.from({ length: columns }, (_, i) => 1 + ((rank * 31 + i) % 97) / 300),
+  }));
+  fixture.override("/heatmap/steps", {
+    status: 200,
+    body: {
+      mode: "train",
+      basis: "own",
+      from_step: 0,
+      to_step: toStep,
+      bucket_steps: toStep / columns,
+      columns,
+      medians_seconds: Array(columns).fill(1),
+      rows,
+    },
+  });
+}
+
 test("each tab paints within a multiple of the empty shell", async ({ page }) => {
   test.setTimeout(120_000);
   await open(page, "/none", fixture); // warms up files that are loaded once
@@ -54,25 +76,7 @@ test("each tab paints within a multiple of the empty shell", async ({ page }) =>
 
 test("a zoom renders 64 ranks and 20,000 steps in time", async ({ page }) => {
   test.setTimeout(60_000);
-  const columns = 800;
-  const rows = Array.from({ length: 64 }, (_, rank) => ({
-    rank,
-    node: `n${rank >> 3}`,
-    cells: Array.from({ length: columns }, (_, i) => 1 + ((rank * 31 + i) % 97) / 300),
-  }));
-  fixture.override("/heatmap/steps", {
-    status: 200,
-    body: {
-      mode: "train",
-      basis: "own",
-      from_step: 0,
-      to_step: 20_000,
-      bucket_steps: 25,
-      columns,
-      medians_seconds: Array(columns).fill(1),
-      rows,
-    },
-  });
+  overrideStepMap(800, 20_000);
   await open(page, "/none", fixture);
   const shell = median([
     await drawn(page, "/none", ".fault"),
@@ -98,25 +102,7 @@ test("a zoom renders 64 ranks and 20,000 steps in time", async ({ page }) => {
 });
 
 test("the map of 64 ranks and 20,000 steps paints within 100 ms", async ({ page }) => {
-  const columns = 20_000;
-  const rows = Array.from({ length: 64 }, (_, rank) => ({
-    rank,
-    node: `n${rank >> 3}`,
-    cells: Array.from({ length: columns }, (_, i) => 1 + ((rank * 31 + i) % 97) / 300),
-  }));
-  fixture.override("/heatmap/steps", {
-    status: 200,
-    body: {
-      mode: "train",
-      basis: "own",
-      from_step: 0,
-      to_step: columns,
-      bucket_steps: 1,
-      columns,
-      medians_seconds: Array(columns).fill(1),
-      rows,
-    },
-  });
+  overrideStepMap(20_000, 20_000);
   // Measures the time from the image of the cells to its copy on the canvas.
   await page.addInitScript(() => {
     const took: number[] = [];
