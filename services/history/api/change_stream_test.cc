@@ -193,7 +193,8 @@ TEST_F(Served, SessionAllowsViewingActingAndSigningOut) {
   const std::string view = Login("see"), act = Login("do");
   EXPECT_THAT(Ask("GET /api/pitwall/v1/jobs", view), HasSubstr(" 200 "));
   EXPECT_THAT(Ask("GET /api/pitwall/v1/session", view), HasSubstr("\"role\":\"view\""));
-  EXPECT_THAT(Ask("GET /api/pitwall/v1/session", act), HasSubstr("\"role\":\"act\""));
+  EXPECT_THAT(Ask("GET /api/pitwall/v1/session", act),
+              HasSubstr("\"role\":\"act\",\"can_change\":true"));
   constexpr std::string_view kDelete = "DELETE /api/pitwall/v1/job?job=job-1";
   EXPECT_THAT(Ask(kDelete, view + Own()), HasSubstr(" 403 "));
   EXPECT_THAT(Ask(kDelete, act + "Origin: http://evil.example\r\n"), HasSubstr(" 403 "));

@@ -23,9 +23,10 @@ std::string_view NameOf(Role role) {
   return "none";
 }
 
-http::HttpResponse SessionResponse(Role role, int64_t expires_wall_ns) {
+http::HttpResponse SessionResponse(const ApiOptions& options, Role role, int64_t expires_wall_ns) {
   http::HttpResponse response = JsonAnswer([&](JsonWriter* out) {
     TextField("role", NameOf(role), out);
+    BoolField("can_change", !options.tokens.act.empty(), out);
     TimeField("expires_ns", expires_wall_ns, out);
   });
   response.headers.emplace_back("Cache-Control", "no-store");
@@ -69,7 +70,7 @@ Answer OpenSession(const ApiCall& call) {
   // A browser has only one session, so sign-in closes the previous one.
   const std::string_view before = http::SessionCookieOf(call.request.Header("cookie"));
   if (!before.empty()) options.sessions->Close(before);
-  http::HttpResponse response = SessionResponse(role, opened.session.expires_wall_ns);
+  http::HttpResponse response = SessionResponse(options, role, opened.session.expires_wall_ns);
   const int64_t seconds =
       (opened.session.expires_wall_ns - options.clock->WallNs()) / kNanosPerSecond;
   response.headers.emplace_back("Set-Cookie", CookieLine(options, opened.cookie, seconds));
@@ -83,13 +84,13 @@ Answer AnswerSession(const ApiCall& call) {
         call.options.sessions->Find(http::SessionCookieOf(call.request.Header("cookie")));
     if (session) expires_ns = session->expires_wall_ns;
   }
-  return SessionResponse(call.request.role, expires_ns);
+  return SessionResponse(call.options, call.request.role, expires_ns);
 }
 
 Answer CloseSession(const ApiCall& call) {
   if (call.options.sessions != nullptr)
     call.options.sessions->Close(http::SessionCookieOf(call.request.Header("cookie")));
-  http::HttpResponse response = SessionResponse(Role::kNone, 0);
+  http::HttpResponse response = SessionResponse(call.options, Role::kNone, 0);
   response.headers.emplace_back("Set-Cookie", CookieLine(call.options, "", 0));
   return response;
 }

@@ -81,7 +81,7 @@ export async function startFixture(options: { token?: string; jobs?: number } = 
           json(
             response,
             200,
-            { role: "view", expires_ns: "1767269700000000000" },
+            { role: "view", can_change: true, expires_ns: "1767269700000000000" },
             { "Set-Cookie": "pitwall_session=x; Path=/; HttpOnly; SameSite=Strict" },
           );
         else
@@ -115,7 +115,7 @@ export async function startFixture(options: { token?: string; jobs?: number } = 
     const given = typeof fixed?.body === "function" ? fixed.body(url.searchParams) : fixed?.body;
     if (fixed && (fixed.status !== 200 || url.searchParams.get("format") !== "binary"))
       return json(response, fixed.status, given);
-    if (api === "/session") return json(response, 200, { role: "view", expires_ns: null });
+    if (api === "/session") return json(response, 200, { role: "view", can_change: true, expires_ns: null });
     if (api === "/jobs" && options.jobs) return json(response, 200, jobPage(manyJobs(options.jobs), url.searchParams));
     const job = url.searchParams.get("job");
     const body = given ?? answers(api, url.searchParams, job === hostile.id);

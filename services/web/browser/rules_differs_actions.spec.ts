@@ -83,7 +83,7 @@ test("the issue and the Actions tab list delivered and failed notifications", as
 });
 
 test("a capture requires the typed job ID", async ({ page }) => {
-  await fixture.override("/session", { status: 200, body: { role: "act", expires_ns: null } });
+  await fixture.override("/session", { status: 200, body: { role: "act", can_change: true, expires_ns: null } });
   await open(page, `${job}?tab=actions`);
   const button = page.getByRole("button", { name: "Capture stacks" });
   await expect(button).toBeDisabled();
@@ -103,7 +103,7 @@ test("a stop requires a reason, the typed job ID, and the role act", async ({ pa
   await expect(button).toBeDisabled();
   await form.getByLabel("Type the job ID to confirm").fill(base.id);
   await expect(form.getByLabel("Action token")).toBeVisible(); // the session has only the role view
-  await fixture.override("/session", { status: 200, body: { role: "act", expires_ns: null } });
+  await fixture.override("/session", { status: 200, body: { role: "act", can_change: true, expires_ns: null } });
   await page.reload();
   await expect(form.getByLabel("Action token")).toHaveCount(0);
   await form.getByLabel("Type the job ID to confirm").fill(base.id);
@@ -115,8 +115,28 @@ test("a stop requires a reason, the typed job ID, and the role act", async ({ pa
   expect(fixture.asked).toContain(`POST /job/stop?job=${base.id}&reason=it+diverges`);
 });
 
+test("a mistyped action token keeps the form and its values", async ({ page }) => {
+  await open(page, `${job}?tab=actions`);
+  const form = page.getByRole("form", { name: "Stop job" });
+  await form.getByLabel("Reason").fill("it diverges");
+  await form.getByLabel("Type the job ID to confirm").fill(base.id);
+  await form.getByLabel("Action token").fill("wrong");
+  await form.getByRole("button").click();
+  await expect(form.getByRole("status")).toHaveText("token: unknown; give the token that the server was started with");
+  await expect(form.getByLabel("Reason")).toHaveValue("it diverges");
+  await expect(form.getByLabel("Action token")).toHaveValue("");
+});
+
+test("a server without an action token shows no forms and states the reason", async ({ page }) => {
+  await fixture.override("/session", { status: 200, body: { role: "view", can_change: false, expires_ns: null } });
+  await open(page, `${job}?tab=actions`);
+  await expect(page.getByText("Stop job: disabled on this server.")).toContainText("http.act_token_file");
+  await expect(page.getByRole("form", { name: "Stop job" })).toHaveCount(0);
+  await expect(page.getByRole("form", { name: "Capture stacks" })).toHaveCount(0);
+});
+
 test("a sampling interval requires a reason and the typed job ID", async ({ page }) => {
-  await fixture.override("/session", { status: 200, body: { role: "act", expires_ns: null } });
+  await fixture.override("/session", { status: 200, body: { role: "act", can_change: true, expires_ns: null } });
   await open(page, `${job}?tab=actions`);
   await expect(page.locator("section.panel", { hasText: "Sampling" })).toContainText("current interval: 500\u202fms");
   const form = page.getByRole("form", { name: "Change interval" });
@@ -147,7 +167,7 @@ const changes = (["requested", "refused", "done"] as const).map((step, i) => ({
 }));
 
 test("a parameter is set from rule and issue and shows its results", async ({ page }) => {
-  await fixture.override("/session", { status: 200, body: { role: "act", expires_ns: null } });
+  await fixture.override("/session", { status: 200, body: { role: "act", can_change: true, expires_ns: null } });
   await open(page, `${job}?tab=rules`);
   const rule = page.locator(`[data-rule='${straggler.rule}']`);
   await rule.locator("summary").first().click();

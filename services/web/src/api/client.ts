@@ -33,9 +33,10 @@ export function address(path: string, parameters: Record<string, Value> = {}): s
   return `${prefix}${path}${text ? `?${text}` : ""}`;
 }
 
-async function answerOf<T>(response: Response): Promise<T> {
+// `signsIn` is true for the response to a token, whose sender shows the error.
+async function answerOf<T>(response: Response, signsIn = false): Promise<T> {
   const text = await response.text();
-  if (!response.ok) refuse(response, text);
+  if (!response.ok) refuse(response, text, signsIn);
   try {
     return JSON.parse(text) as T;
   } catch {
@@ -47,8 +48,8 @@ async function answerOf<T>(response: Response): Promise<T> {
   }
 }
 
-function refuse(response: Response, text: string): never {
-  if (response.status === 401) loginWanted.value = true;
+function refuse(response: Response, text: string, signsIn = false): never {
+  if (response.status === 401 && !signsIn) loginWanted.value = true;
   try {
     const { code, message } = (JSON.parse(text) as { error: { code: string; message: string } }).error;
     throw new Fault(response.status, code, message);
@@ -94,7 +95,7 @@ export async function post<T>(path: string, parameters: Record<string, string>):
 export async function login(token: string): Promise<Session> {
   const headers = { "Content-Type": "application/json" };
   const response = await request(address("/session"), { method: "POST", headers, body: JSON.stringify({ token }) });
-  const session = await answerOf<Session>(response);
+  const session = await answerOf<Session>(response, true);
   loginWanted.value = false;
   ++sessions.value;
   return session;

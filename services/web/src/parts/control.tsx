@@ -31,6 +31,12 @@ export function Control({
   const [result, setResult] = useState<{ text: string; title?: string; bad: boolean } | null>(null);
   const may = session.data?.role === "act";
   if (job.state === "ended") return null;
+  if (session.data && !session.data.can_change)
+    return (
+      <p class="dim">
+        {button}: disabled on this server. To enable it, set <code>http.act_token_file</code> in the configuration.
+      </p>
+    );
   const send = async (event: Event) => {
     event.preventDefault();
     try {
