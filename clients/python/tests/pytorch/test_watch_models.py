@@ -3,6 +3,7 @@ import ast
 import os
 import subprocess
 import sys
+from unittest import mock
 
 import support
 from torch_support import TorchTest, VERSION, requires_torch, torch
@@ -147,6 +148,17 @@ class WrappedTest(TorchTest):
         self.train(compiled, optimizer, loss, 5)
         self.assertEqual(counter.frame_count, 1)
         self.assertIn("train_learning_rate", {v[0] for v in self.sent()})
+
+
+class AwaitedTest(TorchTest):
+    def test_failed_start_of_a_collective_leaves_none_awaited(self):
+        from pitwall.pytorch import _collectives, _operations
+
+        recorder = self.recorder()
+        with mock.patch.object(_collectives._collective_times, "of", side_effect=RuntimeError), \
+                mock.patch.object(_collectives, "_device", return_value="cuda:0"):
+            self.assertIsNone(_collectives._begin("barrier", (), {}))
+        self.assertIsNone(_operations.of(recorder).awaited())
 
 
 RANKS = """

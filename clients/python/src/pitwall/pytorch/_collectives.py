@@ -163,9 +163,10 @@ def _begin_wait(recorder: Recorder, work: object) -> Optional[_Waiting]:
     try:
         times = _collective_times.of(recorder)
         group, number, device = times.forget(work)
-        _operations.of(recorder).enter(group, number)
         begun = recorder.now() if device is None else times.mark(device)
-        return _waiting(recorder), group, number, device, begun
+        phase = _waiting(recorder)
+        _operations.of(recorder).enter(group, number)  # last, because _end_wait() ends it only if this function returns a state
+        return phase, group, number, device, begun
     except Exception:
         swallow("watch_collectives")
         return None
@@ -234,10 +235,11 @@ def _begin(operation: str, arguments: Tuple[Any, ...], named: Dict[str, Any]) ->
         name, size = _group_name(group), max(
             [_bytes(value) for value in (*arguments, *named.values())], default=0)
         number = _count(recorder, name, operation, size)
-        _operations.of(recorder).enter(name, number)
         device = _device(arguments, named)
         begun = None if device is None else _collective_times.of(recorder).mark(device)
-        return recorder, recorder.begin_phase("collective"), name, operation, size, group, number, device, begun
+        phase = recorder.begin_phase("collective")
+        _operations.of(recorder).enter(name, number)  # last, because _end() ends it only if this function returns a state
+        return recorder, phase, name, operation, size, group, number, device, begun
     except Exception:
         swallow("watch_collectives")
         return None
